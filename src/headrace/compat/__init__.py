@@ -1,0 +1,1 @@
+"""Other orchestrators’ import paths, resolved to our own classes."""

@@ -1,0 +1,44 @@
+"""The compiled workflow as frozen data: nodes, edges, retries, schedules; graph checks; JSON form and digest.
+
+Front ends end here and the engine begins here. This room imports nothing of ours but `errors`.
+"""
+
+from headrace.definition.codec import digest, nodes_from_json, to_json, workflow_from_json
+from headrace.definition.graph import check_nodes, check_workflow, find_cycle, leaves
+from headrace.definition.workflow import (
+    NOOP,
+    ROOT,
+    TRIGGER_RULES,
+    Data,
+    Isolation,
+    Kind,
+    Length,
+    Node,
+    Place,
+    Retry,
+    Schedule,
+    Workflow,
+)
+
+__all__ = [
+    "NOOP",
+    "ROOT",
+    "TRIGGER_RULES",
+    "Data",
+    "Isolation",
+    "Kind",
+    "Length",
+    "Node",
+    "Place",
+    "Retry",
+    "Schedule",
+    "Workflow",
+    "check_nodes",
+    "check_workflow",
+    "digest",
+    "find_cycle",
+    "leaves",
+    "nodes_from_json",
+    "to_json",
+    "workflow_from_json",
+]

@@ -1,0 +1,171 @@
+"""The compiled workflow: what both front ends produce and the only thing that the engine reads.
+
+A workflow is a flat tuple of nodes in file order. `parent` makes it a tree, `upstream` makes it a graph. What differs
+between families of workflows is data on the nodes (which nodes decide the result, how retries wait, what a failure
+adds), so that nothing behind this room asks who wrote the file.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+ROOT = ""
+"""The key of a Python DAG's root. A `.dig` workflow's root has a name of its own (`+main`)."""
+
+Kind = Literal["task", "group", "mapped"]
+"""task: runs an operator · group: opens its children · mapped: is multiplied over upstream results when it opens."""
+
+Isolation = Literal["inline", "process", "reuse"]
+"""inline: no user code, no process · process: a fresh process per try · reuse: a process may serve many tries."""
+
+TRIGGER_RULES = (
+    "all_success",
+    "all_failed",
+    "all_done",
+    "all_done_min_one_success",
+    "all_skipped",
+    "one_success",
+    "one_failed",
+    "one_done",
+    "none_failed",
+    "none_failed_min_one_success",
+    "none_skipped",
+    "always",
+    "all_done_setup_success",
+)
+
+NOOP = "noop"
+"""The operator that does nothing: a task with it succeeds as soon as it opens."""
+
+
+class Data(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Frozen data with a JSON form that leaves out what is at its default."""
+
+
+class Retry(Data, frozen=True):
+    """How often and when a failed task or group is tried again. `limit` counts retries, so it allows limit + 1 tries."""
+
+    limit: int = 0
+    delay_seconds: float = 0.0
+    backoff: float = 1.0
+    """Each wait is this many times longer than the one before; 1 keeps it constant."""
+    jitter: bool = False
+    """Spread each wait over [m, 2m) by a hash of the task and try: always the same for the same try."""
+    max_delay_seconds: float | None = None
+
+
+class Length(Data, frozen=True):
+    """How many instances a mapped node gets, as an expression over lengths that are known when it opens."""
+
+    op: Literal["literal", "result", "product", "zip_shortest", "zip_longest", "concat"]
+    length: int = 0
+    """literal: the number itself."""
+    task: str = ""
+    """result: the key of the task whose result is mapped over."""
+    parts: tuple[Length, ...] = ()
+    """product, zip, concat: the operands."""
+
+
+class Place(Data, frozen=True):
+    """Where in the user's files something was written."""
+
+    file: str = ""
+    line: int | None = None
+
+    def __str__(self) -> str:
+        return self.file if self.line is None else f"{self.file}:{self.line}"
+
+
+class Node(Data, frozen=True):
+    """One task, group or mapped task of a workflow."""
+
+    key: str
+    """Full name, unique in the workflow: `extract`, `group.extract`, `+main+extract`. The root's is the workflow's."""
+    parent: str | None = None
+    """Key of the enclosing node; None only for the root. In a fragment: None means directly under the growing node."""
+    kind: Kind = "task"
+    upstream: tuple[str, ...] = ()
+    """Keys of the nodes that this one waits for. They may sit under other parents."""
+    setups: tuple[str, ...] = ()
+    """Those of `upstream` that are setup tasks, for `all_done_setup_success`."""
+    trigger_rule: str = "all_success"
+    operator: str = NOOP
+    """What runs: the name of an operator that the workflow's language knows."""
+    config: dict[str, Any] = {}
+    """What the operator gets, before rendering. For a group: unused."""
+    export: dict[str, Any] = {}
+    """Parameters that this node adds for itself and everything below it."""
+    retry: Retry = Retry()
+    on_failure: tuple[Node, ...] = ()
+    """Grown under the node when it has failed for good; it ends as failed after they ended. Keys are full keys."""
+    expand: Length | None = None
+    """mapped: how many instances. None for other kinds."""
+    decides: bool = True
+    """Whether its failure fails its parent. False for inner tasks of a Python DAG, whose result its leaves decide."""
+    isolation: Isolation = "process"
+    timeout_seconds: float | None = None
+    """How long one try may run."""
+    priority: int = 1
+    pool: str = "default_pool"
+    pool_slots: int = 1
+    queue: str = "default"
+    max_active_per_workflow: int | None = None
+    """How many of this task may be active at once over all runs."""
+    max_active_per_run: int | None = None
+    """How many instances of this mapped task may be active at once in a run."""
+    place: Place = Place()
+    doc: str = ""
+
+
+class Schedule(Data, frozen=True):
+    """When runs start by themselves. The timetable room turns it into logical times.
+
+    `type` and `spec` are the timetable's own: `cron` {"expression": "0 3 * * *", ...}, `interval` {"seconds": 3600}, …
+    """
+
+    type: str
+    spec: dict[str, Any] = {}
+    catch_up: Literal["all", "latest"] = "latest"
+    """After a pause or an outage: start every missed run, or only the newest one."""
+    overlap: Literal["allow", "skip"] = "allow"
+    """While an earlier run is still going: start anyway (within `max_active_runs`), or leave this time out."""
+    start_at: str | None = None
+    end_at: str | None = None
+    """ISO 8601 instants between which logical times must lie, both included."""
+    skip_delayed_seconds: float | None = None
+    """A run that is later than this when its turn comes is left out."""
+
+
+class Workflow(Data, frozen=True):
+    """One workflow of a revision, complete: the engine needs nothing else to run it."""
+
+    name: str
+    language: str
+    """Which loader turns `place.file` into runnable code in the task process: `python` or `dig`."""
+    nodes: tuple[Node, ...]
+    """In file order; the first is the root."""
+    timezone: str = "UTC"
+    params: dict[str, Any] = {}
+    """Default parameters; a run's own override them."""
+    schedule: Schedule | None = None
+    max_active_runs: int | None = None
+    max_active_tasks: int | None = None
+    """How many tasks may be active at once …"""
+    max_active_tasks_scope: Literal["run", "workflow"] = "run"
+    """… in one run, or over all runs of the workflow."""
+    timeout_seconds: float | None = None
+    """How long a run may take, counted from its start."""
+    on_timeout: Literal["skip", "cancel"] = "skip"
+    """What unfinished tasks become when the run times out; the run fails either way."""
+    is_paused_at_creation: bool = False
+    unique_logical_time: bool = True
+    """Whether a second run for the same logical time is refused."""
+    tags: tuple[str, ...] = ()
+    description: str = ""
+    place: Place = Place()
+
+    @property
+    def root(self) -> Node:
+        return self.nodes[0]

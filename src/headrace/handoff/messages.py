@@ -1,0 +1,151 @@
+"""What crosses the line between an agent and a task process: requests, results, questions and answers, all JSON."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from headrace.definition import Data, Node
+
+RETURN_VALUE = "return_value"
+"""The name under which a task's own result is stored."""
+
+
+class Source(Data, frozen=True):
+    """Where the task process finds the user's code."""
+
+    root: str
+    """Absolute path of the project's folder."""
+    file: str
+    """The workflow's file, relative to `root`."""
+    language: str
+    revision: str = ""
+    """Digest of the revision; one warm parent process serves one revision of one file."""
+
+
+class RunContext(Data, frozen=True):
+    """The run that a task belongs to, as user code may see it."""
+
+    project: str
+    workflow: str
+    project_id: int = 0
+    run_id: int = 0
+    run_key: str = ""
+    """`manual__2026-02-03T04:05:06+00:00`: the run's name, unique in its workflow."""
+    run_type: str = "manual"
+    attempt_id: int = 0
+    attempt_number: int = 1
+    attempt_name: str = ""
+    logical_time: datetime | None = None
+    interval_start: datetime | None = None
+    interval_end: datetime | None = None
+    run_after: datetime | None = None
+    started_at: datetime | None = None
+    timezone: str = "UTC"
+    params: dict[str, Any] = {}
+    """What the run was started with (`-p`, conf), before any merging."""
+
+
+class TaskRequest(Data, frozen=True):
+    """One try of one task, complete: the task process asks nobody else what to do."""
+
+    task_id: int
+    fence: int
+    """Counts the claims of this task. A result with another fence than the task's present one changes nothing."""
+    key: str
+    map_index: int = -1
+    try_number: int = 1
+    max_tries: int = 0
+    """The highest try number that may still be followed by another try."""
+    node: Node
+    """What to run. For an instance of a mapped task: the mapped node."""
+    source: Source
+    run: RunContext
+    params: dict[str, Any] = {}
+    """Merged parameters: defaults, run, exports and stores that are visible here; not the node's own config."""
+    poll_state: dict[str, Any] = {}
+    """What the operator kept when it last asked to be called again."""
+    first_started_at: datetime | None = None
+    """When the first try of this series began; waiting limits count from here."""
+    has_map_consumers: bool = False
+    """Whether a mapped task takes its length from this task's result, which must then be a list or a dict."""
+    log_path: str = ""
+    kill_grace_seconds: float = 5.0
+    """Between SIGTERM and SIGKILL."""
+
+
+class TaskError(Data, frozen=True):
+    """Why a try failed."""
+
+    type: str
+    message: str
+    traceback: str = ""
+    """Only the user's own frames, if there are any."""
+
+
+class TaskResult(Data, frozen=True):
+    """How one try ended. Exactly one reaches the engine for each request, whatever happens to the process."""
+
+    task_id: int
+    fence: int
+    outcome: Literal["success", "failed", "skipped", "again", "stopped"]
+    """again: call me again after a while, in the same try · stopped: ended because the agent was told to stop it."""
+    values: dict[str, msgspec.Raw] = {}
+    """Named results (XCom), each already JSON."""
+    lengths: dict[str, int] = {}
+    """Number of elements of those values that are lists or dicts."""
+    growth: tuple[Node, ...] = ()
+    """Tasks to add under this one. Keys are full keys; a parent of None means this task."""
+    export: dict[str, Any] = {}
+    """Parameters for everything below this task."""
+    store: dict[str, Any] = {}
+    """Parameters for everything that comes after this task."""
+    reset: tuple[str, ...] = ()
+    """Dotted paths that are deleted before `store` is merged."""
+    followed: tuple[str, ...] | None = None
+    """Branching: of the direct downstream tasks only these go on, the others are skipped. None: no branching."""
+    skipped: tuple[str, ...] = ()
+    """Short circuit: these tasks (direct or not) are skipped."""
+    error: TaskError | None = None
+    is_retryable: bool = True
+    """False: the failure is final, whatever tries are left."""
+    retry_after_seconds: float | None = None
+    """failed: overrides the task's own retry delay."""
+    again_after_seconds: float = 0.0
+    poll_state: dict[str, Any] = {}
+    """again: handed back in the next request."""
+
+
+class Ask(Data, frozen=True, tag="ask"):
+    """A question from user code to its supervisor. Verbs: see `broker.py` in the agent's room."""
+
+    id: int
+    verb: str
+    args: dict[str, Any] = {}
+
+
+class Answer(Data, frozen=True, tag="answer"):
+    id: int
+    value: msgspec.Raw = msgspec.Raw(b"null")
+    error: str | None = None
+    """A sentence if the question could not be answered."""
+    is_missing: bool = False
+    """The thing asked for does not exist (as opposed to an error)."""
+
+
+class Done(Data, frozen=True, tag="done"):
+    """The last message of a try."""
+
+    result: TaskResult
+
+
+class Start(Data, frozen=True, tag="start"):
+    """The first message of a try."""
+
+    request: TaskRequest
+
+
+ToTask = Start | Answer
+FromTask = Ask | Done
