@@ -44,7 +44,7 @@ class Data(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     """Frozen data with a JSON form that leaves out what is at its default."""
 
 
-class Retry(Data, frozen=True):
+class Retry(Data, frozen=True, kw_only=True):
     """How often and when a failed task or group is tried again. `limit` counts retries, so it allows limit + 1 tries."""
 
     limit: int = 0
@@ -56,7 +56,7 @@ class Retry(Data, frozen=True):
     max_delay_seconds: float | None = None
 
 
-class Length(Data, frozen=True):
+class Length(Data, frozen=True, kw_only=True):
     """How many instances a mapped node gets, as an expression over lengths that are known when it opens."""
 
     op: Literal["literal", "result", "product", "zip_shortest", "zip_longest", "concat"]
@@ -68,7 +68,7 @@ class Length(Data, frozen=True):
     """product, zip, concat: the operands."""
 
 
-class Place(Data, frozen=True):
+class Place(Data, frozen=True, kw_only=True):
     """Where in the user's files something was written."""
 
     file: str = ""
@@ -78,7 +78,7 @@ class Place(Data, frozen=True):
         return self.file if self.line is None else f"{self.file}:{self.line}"
 
 
-class Node(Data, frozen=True):
+class Node(Data, frozen=True, kw_only=True):
     """One task, group or mapped task of a workflow."""
 
     key: str
@@ -119,7 +119,7 @@ class Node(Data, frozen=True):
     doc: str = ""
 
 
-class Schedule(Data, frozen=True):
+class Schedule(Data, frozen=True, kw_only=True):
     """When runs start by themselves. The timetable room turns it into logical times.
 
     `type` and `spec` are the timetable's own: `cron` {"expression": "0 3 * * *", ...}, `interval` {"seconds": 3600}, …
@@ -138,7 +138,7 @@ class Schedule(Data, frozen=True):
     """A run that is later than this when its turn comes is left out."""
 
 
-class Workflow(Data, frozen=True):
+class Workflow(Data, frozen=True, kw_only=True):
     """One workflow of a revision, complete: the engine needs nothing else to run it."""
 
     name: str

@@ -13,7 +13,7 @@ RETURN_VALUE = "return_value"
 """The name under which a task's own result is stored."""
 
 
-class Source(Data, frozen=True):
+class Source(Data, frozen=True, kw_only=True):
     """Where the task process finds the user's code."""
 
     root: str
@@ -25,7 +25,7 @@ class Source(Data, frozen=True):
     """Digest of the revision; one warm parent process serves one revision of one file."""
 
 
-class RunContext(Data, frozen=True):
+class RunContext(Data, frozen=True, kw_only=True):
     """The run that a task belongs to, as user code may see it."""
 
     project: str
@@ -48,7 +48,7 @@ class RunContext(Data, frozen=True):
     """What the run was started with (`-p`, conf), before any merging."""
 
 
-class TaskRequest(Data, frozen=True):
+class TaskRequest(Data, frozen=True, kw_only=True):
     """One try of one task, complete: the task process asks nobody else what to do."""
 
     task_id: int
@@ -76,7 +76,7 @@ class TaskRequest(Data, frozen=True):
     """Between SIGTERM and SIGKILL."""
 
 
-class TaskError(Data, frozen=True):
+class TaskError(Data, frozen=True, kw_only=True):
     """Why a try failed."""
 
     type: str
@@ -85,7 +85,7 @@ class TaskError(Data, frozen=True):
     """Only the user's own frames, if there are any."""
 
 
-class TaskResult(Data, frozen=True):
+class TaskResult(Data, frozen=True, kw_only=True):
     """How one try ended. Exactly one reaches the engine for each request, whatever happens to the process."""
 
     task_id: int
@@ -118,7 +118,7 @@ class TaskResult(Data, frozen=True):
     """again: handed back in the next request."""
 
 
-class Ask(Data, frozen=True, tag="ask"):
+class Ask(Data, frozen=True, kw_only=True, tag="ask"):
     """A question from user code to its supervisor. Verbs: see `broker.py` in the agent's room."""
 
     id: int
@@ -126,7 +126,7 @@ class Ask(Data, frozen=True, tag="ask"):
     args: dict[str, Any] = {}
 
 
-class Answer(Data, frozen=True, tag="answer"):
+class Answer(Data, frozen=True, kw_only=True, tag="answer"):
     id: int
     value: msgspec.Raw = msgspec.Raw(b"null")
     error: str | None = None
@@ -135,13 +135,13 @@ class Answer(Data, frozen=True, tag="answer"):
     """The thing asked for does not exist (as opposed to an error)."""
 
 
-class Done(Data, frozen=True, tag="done"):
+class Done(Data, frozen=True, kw_only=True, tag="done"):
     """The last message of a try."""
 
     result: TaskResult
 
 
-class Start(Data, frozen=True, tag="start"):
+class Start(Data, frozen=True, kw_only=True, tag="start"):
     """The first message of a try."""
 
     request: TaskRequest
