@@ -53,7 +53,9 @@ def _check_node(node: Node, by_key: dict[str, Node], owner: str, *, is_root: boo
     if node.parent is None and not is_root and not is_fragment:
         raise DefinitionError(f"task `{node.key}` of {owner} has no parent", file=file, line=line)
     if node.parent is not None and node.parent not in by_key:
-        raise DefinitionError(f"task `{node.key}` of {owner} is inside `{node.parent}`, which does not exist", file=file)
+        raise DefinitionError(
+            f"task `{node.key}` of {owner} is inside `{node.parent}`, which does not exist", file=file
+        )
     for key in node.upstream:
         if key not in by_key:
             raise DanglingEdgeError(

@@ -45,7 +45,7 @@ class Data(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
 
 
 class Retry(Data, frozen=True, kw_only=True):
-    """How often and when a failed task or group is tried again. `limit` counts retries, so it allows limit + 1 tries."""
+    """How often and when a failed task or group is tried again. A limit of 2 retries allows 3 tries."""
 
     limit: int = 0
     delay_seconds: float = 0.0

@@ -1,0 +1,55 @@
+"""Which front end reads which file. Loaders are named, not imported: a process pays only for the language it uses."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from headrace.definition import Workflow
+from headrace.errors import LoadError
+
+
+class LoadedFile(Protocol):
+    """A workflow file after loading."""
+
+    @property
+    def workflows(self) -> tuple[Workflow, ...]:
+        """The compiled and checked workflows of the file, in file order."""
+        ...
+
+
+class Language(NamedTuple):
+    name: str
+    suffix: str
+    loader: str
+    """`module:function`, called with the project's folder and the file's path relative to it."""
+
+
+LANGUAGES = (
+    Language("python", ".py", "headrace.authoring.dag.loading:load_dag_file"),
+    Language("dig", ".dig", "headrace.authoring.dig.loading:load_dig_file"),
+)
+
+
+def suffixes() -> tuple[str, ...]:
+    """The suffixes of files that may hold workflows."""
+    return tuple(language.suffix for language in LANGUAGES)
+
+
+def language_of(file: str | Path) -> Language:
+    """The language of a file, by its suffix."""
+    suffix = Path(file).suffix
+    for language in LANGUAGES:
+        if language.suffix == suffix:
+            return language
+    raise LoadError(
+        f"`{file}` is not a workflow file: expected a name that ends in {' or '.join(suffixes())}", file=str(file)
+    )
+
+
+def load_file(root: Path, file: str) -> LoadedFile:
+    """Load one file with its language's front end. This executes user code: call it only in a child process."""
+    module_name, function_name = language_of(file).loader.split(":")
+    loaded: LoadedFile = getattr(importlib.import_module(module_name), function_name)(root, file)
+    return loaded

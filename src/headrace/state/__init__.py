@@ -1,0 +1,58 @@
+"""What is true of tasks and what follows from it: states, legal moves, trigger rules, growth, retries, advance.
+
+Pure: no I/O, no clock, no randomness. It may import `definition` and `handoff`.
+"""
+
+from headrace.state.advance import Advance, Graph, Link, accepts, tally_of
+from headrace.state.expansion import MapSource, instance_count, source_keys
+from headrace.state.growth import Edge, Growth, grow_tasks
+from headrace.state.retry import has_try_left, retry_delay_seconds
+from headrace.state.rules import RULES, Tally, Verdict, decide
+from headrace.state.task import (
+    FAILURES,
+    FINISHED,
+    HELD,
+    MOVES,
+    TIMED,
+    UNFINISHED,
+    Actor,
+    Attempt,
+    Event,
+    Move,
+    State,
+    Task,
+    check_move,
+)
+
+__all__ = [
+    "FAILURES",
+    "FINISHED",
+    "HELD",
+    "MOVES",
+    "RULES",
+    "TIMED",
+    "UNFINISHED",
+    "Actor",
+    "Advance",
+    "Attempt",
+    "Edge",
+    "Event",
+    "Graph",
+    "Growth",
+    "Link",
+    "MapSource",
+    "Move",
+    "State",
+    "Tally",
+    "Task",
+    "Verdict",
+    "accepts",
+    "check_move",
+    "decide",
+    "grow_tasks",
+    "has_try_left",
+    "instance_count",
+    "retry_delay_seconds",
+    "source_keys",
+    "tally_of",
+]
