@@ -3,7 +3,7 @@
 Front ends end here and the engine begins here. This room imports nothing of ours but `errors`.
 """
 
-from headrace.definition.codec import digest, nodes_from_json, to_json, workflow_from_json
+from headrace.definition.codec import digest, node_from_json, nodes_from_json, to_json, workflow_from_json
 from headrace.definition.graph import check_nodes, check_workflow, find_cycle, leaves
 from headrace.definition.workflow import (
     NOOP,
@@ -38,6 +38,7 @@ __all__ = [
     "digest",
     "find_cycle",
     "leaves",
+    "node_from_json",
     "nodes_from_json",
     "to_json",
     "workflow_from_json",

@@ -10,13 +10,15 @@ import msgspec
 from headrace.definition.workflow import Node, Workflow
 from headrace.errors import DefinitionError
 
-_encoder = msgspec.json.Encoder(order="deterministic")
+# Maps keep their order: in a `.dig` file it decides which task runs first and which parameter sees which.
+_encoder = msgspec.json.Encoder()
 _workflow_decoder = msgspec.json.Decoder(Workflow)
+_node_decoder = msgspec.json.Decoder(Node)
 _nodes_decoder = msgspec.json.Decoder(tuple[Node, ...])
 
 
 def to_json(value: Workflow | Node | tuple[Node, ...] | Any) -> bytes:
-    """Compact JSON with sorted keys, so that equal definitions have equal bytes."""
+    """Compact JSON with every map in its own order, so that equal definitions have equal bytes."""
     try:
         return _encoder.encode(value)
     except TypeError as error:
@@ -26,6 +28,11 @@ def to_json(value: Workflow | Node | tuple[Node, ...] | Any) -> bytes:
 def workflow_from_json(data: bytes | str) -> Workflow:
     """A workflow out of its JSON form."""
     return _workflow_decoder.decode(data)
+
+
+def node_from_json(data: bytes | str) -> Node:
+    """A single node out of its JSON form."""
+    return _node_decoder.decode(data)
 
 
 def nodes_from_json(data: bytes | str) -> tuple[Node, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from headrace.definition.workflow import TRIGGER_RULES, Node, Workflow
 from headrace.errors import CycleError, DanglingEdgeError, DefinitionError, DuplicateTaskError, did_you_mean
@@ -52,10 +53,8 @@ def _check_node(node: Node, by_key: dict[str, Node], owner: str, *, is_root: boo
     file, line = node.place.file or None, node.place.line
     if node.parent is None and not is_root and not is_fragment:
         raise DefinitionError(f"task `{node.key}` of {owner} has no parent", file=file, line=line)
-    if node.parent is not None and node.parent not in by_key:
-        raise DefinitionError(
-            f"task `{node.key}` of {owner} is inside `{node.parent}`, which does not exist", file=file
-        )
+    if node.parent is not None:
+        _check_parent(node, by_key.get(node.parent), owner)
     for key in node.upstream:
         if key not in by_key:
             raise DanglingEdgeError(
@@ -73,19 +72,35 @@ def _check_node(node: Node, by_key: dict[str, Node], owner: str, *, is_root: boo
             line=line,
         )
     if (node.kind == "mapped") != (node.expand is not None):
-        raise DefinitionError(f"task `{node.key}` of {owner} must be mapped exactly if it has a length", file=file)
+        raise DefinitionError(
+            f"task `{node.key}` of {owner} must be mapped exactly if it has a length", file=file, line=line
+        )
+
+
+def _check_parent(node: Node, parent: Node | None, owner: str) -> None:
+    if parent is not None and parent.kind == "group":
+        return
+    problem = "does not exist" if parent is None else "is not a group"
+    raise DefinitionError(
+        f"task `{node.key}` of {owner} is inside `{node.parent}`, which {problem}",
+        file=node.place.file or None,
+        line=node.place.line,
+    )
 
 
 def find_cycle(nodes: Iterable[Node]) -> list[str] | None:
-    """A path of keys that ends where it began, or None. A node also waits for its parent to open."""
-    waits_for = {node.key: [*node.upstream, *([node.parent] if node.parent is not None else [])] for node in nodes}
-    done: set[str] = set()
+    """A path of keys that ends where it began, or None.
+
+    A node waits for its parent to open and for the end of its upstream nodes; a group ends after its children.
+    """
+    waits_for = _waiting(list(nodes))
+    done: set[_Moment] = set()
     for start in waits_for:
         if start in done:
             continue
-        path: list[str] = [start]
+        path = [start]
         on_path = {start}
-        pending: list[Iterator[str]] = [iter(waits_for[start])]
+        pending: list[Iterator[_Moment]] = [iter(waits_for[start])]
         while pending:
             following = next(pending[-1], None)
             if following is None:
@@ -94,14 +109,39 @@ def find_cycle(nodes: Iterable[Node]) -> list[str] | None:
                 on_path.discard(finished)
                 done.add(finished)
             elif following in on_path:
-                cycle = path[path.index(following) :]
-                # The path follows "waits for" backwards; people read it in the order of execution.
-                return [*reversed(cycle), cycle[-1]]
+                return _readable(path[path.index(following) :])
             elif following in waits_for and following not in done:
                 path.append(following)
                 on_path.add(following)
                 pending.append(iter(waits_for[following]))
     return None
+
+
+class _Moment(NamedTuple):
+    """The beginning or the end of a node."""
+
+    key: str
+    is_end: bool
+
+
+def _waiting(nodes: Sequence[Node]) -> dict[_Moment, list[_Moment]]:
+    """Which moment comes only after which others."""
+    waits_for: dict[_Moment, list[_Moment]] = {}
+    for node in nodes:
+        waits_for[_Moment(node.key, False)] = [_Moment(key, True) for key in node.upstream]
+        waits_for[_Moment(node.key, True)] = [_Moment(node.key, False)]
+    for node in nodes:
+        if node.parent is not None and _Moment(node.parent, True) in waits_for:
+            waits_for[_Moment(node.key, False)].append(_Moment(node.parent, False))
+            waits_for[_Moment(node.parent, True)].append(_Moment(node.key, True))
+    return waits_for
+
+
+def _readable(cycle: Sequence[_Moment]) -> list[str]:
+    """The keys of a cycle, each once, in the order of execution and back to the first."""
+    # The path follows "waits for" backwards; people read it in the order of execution.
+    keys = list(dict.fromkeys(moment.key for moment in reversed(cycle)))
+    return [*keys, keys[0]]
 
 
 def leaves(nodes: Iterable[Node]) -> set[str]:

@@ -3,9 +3,12 @@
 Pure: no I/O, no clock, no randomness. It may import `definition` and `handoff`.
 """
 
-from headrace.state.advance import Advance, Graph, Link, accepts, tally_of
+from headrace.state.advance import Advance
+from headrace.state.counting import tally_of
 from headrace.state.expansion import MapSource, instance_count, source_keys
-from headrace.state.growth import Edge, Growth, grow_tasks
+from headrace.state.graph import Graph, Link
+from headrace.state.growth import INLINE_QUEUE, Edge, Growth, grow_tasks
+from headrace.state.params import Layer, merge, visible_params
 from headrace.state.retry import has_try_left, retry_delay_seconds
 from headrace.state.rules import RULES, Tally, Verdict, decide
 from headrace.state.task import (
@@ -21,6 +24,7 @@ from headrace.state.task import (
     Move,
     State,
     Task,
+    accepts,
     check_move,
 )
 
@@ -28,6 +32,7 @@ __all__ = [
     "FAILURES",
     "FINISHED",
     "HELD",
+    "INLINE_QUEUE",
     "MOVES",
     "RULES",
     "TIMED",
@@ -39,6 +44,7 @@ __all__ = [
     "Event",
     "Graph",
     "Growth",
+    "Layer",
     "Link",
     "MapSource",
     "Move",
@@ -52,7 +58,9 @@ __all__ = [
     "grow_tasks",
     "has_try_left",
     "instance_count",
+    "merge",
     "retry_delay_seconds",
     "source_keys",
     "tally_of",
+    "visible_params",
 ]

@@ -7,7 +7,7 @@ from math import prod
 from typing import NamedTuple
 
 from headrace.definition import Length
-from headrace.state.task import State
+from headrace.state.task import FAILURES, FINISHED, State
 
 
 class MapSource(NamedTuple):
@@ -26,12 +26,14 @@ def source_keys(length: Length) -> Iterator[str]:
 
 
 def instance_count(length: Length, sources: Mapping[str, MapSource]) -> int | State:
-    """The number of instances; or the state of the mapped task if it cannot be expanded."""
+    """The number of instances; or the state of the mapped task if it cannot be expanded (`none`: not yet)."""
     states = {sources[key].state if key in sources else State.REMOVED for key in source_keys(length)}
-    if states & {State.FAILED, State.UPSTREAM_FAILED, State.CANCELED, State.REMOVED}:
+    if states & {*FAILURES, State.REMOVED}:
         return State.UPSTREAM_FAILED
     if State.SKIPPED in states:
         return State.SKIPPED
+    if states - FINISHED:
+        return State.NONE
     count = _evaluate(length, sources)
     return State.UPSTREAM_FAILED if count is None else count
 

@@ -10,6 +10,10 @@ from headrace.definition import Node, to_json
 from headrace.state.task import State, Task
 
 
+INLINE_QUEUE = "inline"
+"""Where tasks wait that any agent can finish by itself."""
+
+
 class Edge(NamedTuple):
     upstream_id: int
     downstream_id: int
@@ -96,7 +100,8 @@ def new_task(
         priority=node.priority,
         pool=node.pool,
         pool_slots=node.pool_slots,
-        queue=node.queue,
+        # What needs no process needs no slot of a certain queue either: any agent takes it.
+        queue=INLINE_QUEUE if node.isolation == "inline" else node.queue,
         timeout_seconds=node.timeout_seconds,
         state=State.NONE,
         version=0,

@@ -74,6 +74,9 @@ def _moves() -> tuple[Move, ...]:
         Move(s.SCHEDULED, s.SKIPPED, (a.ADVANCE,), "a short circuit reached it before an agent did"),
         Move(s.QUEUED, s.RUNNING, (a.CLAIM, a.AGENT), "a process (or an inline step) begins to work on it"),
         Move(s.QUEUED, s.SCHEDULED, (a.AGENT, a.RESCUER), "it was handed back before it ran; the try is kept"),
+        Move(s.QUEUED, s.FAILED, (a.AGENT, a.RESCUER, a.TIMER), "it could not be started and no try is left"),
+        Move(s.QUEUED, s.UP_FOR_RETRY, (a.AGENT, a.RESCUER, a.TIMER), "it could not be started, another try is left"),
+        Move(s.QUEUED, s.PLANNED, (a.AGENT, a.RESCUER, a.TIMER), "it could not be started; its handlers run first"),
         Move(s.RUNNING, s.SCHEDULED, (a.AGENT,), "its agent stops cleanly and hands it back; the try is kept"),
         Move(s.RUNNING, s.SUCCESS, (a.AGENT,), "the try succeeded"),
         Move(s.RUNNING, s.PLANNED, (a.AGENT, a.RESCUER, a.TIMER), "the try ended and added tasks that run first"),
@@ -84,7 +87,7 @@ def _moves() -> tuple[Move, ...]:
         Move(s.RUNNING, s.DEFERRED, (a.AGENT,), "the try waits for a trigger"),
         Move(s.RUNNING, s.RESTARTING, (a.USER,), "it was cleared while it ran; its process is being stopped"),
         Move(s.QUEUED, s.RESTARTING, (a.USER,), "it was cleared while it waited for its process"),
-        Move(s.RESTARTING, s.NONE, (a.AGENT, a.RESCUER), "its process is gone"),
+        Move(s.RESTARTING, s.NONE, (a.AGENT, a.RESCUER, a.TIMER), "its process is gone"),
         Move(s.PLANNED, s.SUCCESS, (a.ADVANCE,), "its children ended well"),
         Move(s.PLANNED, s.FAILED, (a.ADVANCE,), "a child that decides failed and no try is left"),
         Move(s.PLANNED, s.SKIPPED, (a.ADVANCE,), "all its instances were skipped"),
@@ -98,6 +101,7 @@ def _moves() -> tuple[Move, ...]:
         Move(s.SKIPPED, s.PLANNED, (a.USER,), "a task below it was cleared"),
         Move(s.CANCELED, s.PLANNED, (a.USER,), "a task below it was cleared"),
         Move(s.REMOVED, s.SCHEDULED, (a.ADVANCE,), "the mapping grew again"),
+        Move(s.RESTARTING, s.REMOVED, (a.ADVANCE,), "the mapping shrank"),
         Move(s.SUCCESS, s.REMOVED, (a.ADVANCE,), "the mapping shrank"),
         Move(s.FAILED, s.REMOVED, (a.ADVANCE,), "the mapping shrank"),
         Move(s.NONE, s.REMOVED, (a.ADVANCE,), "the mapping shrank, or its node is gone"),
@@ -263,3 +267,8 @@ def check_move(task: Task, after: State, actor: Actor) -> None:
             f"task `{task.name}` (id {task.id}): `{actor}` may not move it from `{task.state}` to `{after}`,"
             f" only {' or '.join(f'`{by}`' for by in move.by)}"
         )
+
+
+def accepts(task: Task, fence: int) -> bool:
+    """Whether a report about this claim may still change the task."""
+    return task.fence == fence and task.state in HELD

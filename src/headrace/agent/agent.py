@@ -1,0 +1,303 @@
+"""The agent: claims tasks under its lease, drives an executor, commits results and advances runs.
+
+One thread does all of that (`step`), so that results which arrive while a transaction is under way share the next
+one. A second thread only renews the lease, so that no long transaction can cost it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from headrace.agent.place import is_alive, place
+from headrace.clock import Clock, to_micros
+from headrace.errors import HeadraceError
+from headrace.executor import Executor
+from headrace.handoff import TaskRequest, TaskResult
+from headrace.logs import log_path
+from headrace.state import INLINE_QUEUE
+from headrace.store import (
+    Claim,
+    Committed,
+    Report,
+    Requests,
+    RunGraph,
+    Store,
+    Transaction,
+    claim_tasks,
+    extend_lease,
+    held_tasks,
+    live_processes,
+    record_results,
+    register,
+    resign,
+    start_queued_runs,
+)
+
+_log = logging.getLogger("headrace.agent")
+
+INLINE_BATCH = 1000
+"""How many tasks without code are finished in one transaction."""
+_RETRY_SECONDS = 0.5
+"""Between two attempts to reach a database that is away."""
+
+
+@dataclass(frozen=True)
+class AgentOptions:
+    """How an agent behaves."""
+
+    slots: int = 8
+    queues: tuple[str, ...] = ("default",)
+    lease_seconds: float = 15.0
+    renew_seconds: float = 5.0
+    poll_seconds: float = 5.0
+    """How long it waits for a wake-up before it looks by itself."""
+    kill_grace_seconds: float = 5.0
+    name: str = ""
+
+
+class Agent:
+    """`start`, then `step` again and again (or `run`), then `stop`."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        executor: Executor,
+        inline: Executor,
+        logs_root: Path,
+        options: AgentOptions,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._executor = executor
+        self._inline = inline
+        self._logs_root = logs_root
+        self._options = options
+        self._requests = Requests()
+        self._running: dict[tuple[int, int], TaskRequest] = {}
+        self._unreported: list[Report] = []
+        self._must_look = threading.Event()
+        self._is_lost = threading.Event()
+        self._stop = threading.Event()
+        self._renewer: threading.Thread | None = None
+        self._is_draining = False
+        self._had_inline = False
+        self.id = 0
+        self.name = options.name or f"{socket.gethostname()}:{os.getpid()}"
+
+    # ---- life ----------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Announce the agent and begin to renew its lease."""
+        self._register()
+        self._store.wakeups.subscribe(self.wake)
+        self._renewer = threading.Thread(target=self._renew_forever, name="headrace-lease", daemon=True)
+        self._renewer.start()
+        self._must_look.set()
+
+    def wake(self) -> None:
+        """Have the next step look for work and for tasks to be stopped. Any thread may call it."""
+        self._must_look.set()
+        self._executor.wake()
+
+    def run(self, stop: Callable[[], bool]) -> None:
+        """Step until told to stop."""
+        while not stop():
+            self.step(self._options.poll_seconds)
+
+    def stop(self, grace_seconds: float) -> None:
+        """Finish what runs if it ends within the grace; hand the rest back without costing a try; resign."""
+        self._is_draining = True
+        deadline = self._clock.now().timestamp() + grace_seconds
+        while self._running and self._clock.now().timestamp() < deadline:
+            self.step(min(0.2, self._options.poll_seconds))
+        for task_id, fence in list(self._running):
+            self._executor.cancel(task_id, fence)
+        end = self._options.kill_grace_seconds + 5.0 + self._clock.now().timestamp()
+        while self._running and self._clock.now().timestamp() < end:
+            self.step(0.2)
+        self._stop.set()
+        if self._renewer is not None:
+            self._renewer.join()
+        self._executor.close(0.0)
+        self._try_to("resign", lambda tx: resign(tx, self.id, self._now()))
+
+    # ---- one step ------------------------------------------------------------------------------------------------
+
+    def step(self, timeout_seconds: float) -> int:
+        """Wait for results or a wake-up, commit, claim, submit. Returns how many results were committed."""
+        if self._is_lost.is_set():
+            self._begin_anew()
+        has_work = self._must_look.is_set() or bool(self._unreported)
+        results = [*self._inline.poll(0.0), *self._executor.poll(0.0 if has_work else timeout_seconds)]
+        self._unreported += [self._report(result) for result in results]
+        must_look = self._must_look.is_set()
+        self._must_look.clear()
+        try:
+            return self._commit_and_claim(must_look)
+        except HeadraceError as error:
+            # Nothing is lost: the reports stay here and the claim is made again.
+            _log.warning("could not reach the store, %d results wait: %s", len(self._unreported), error.message)
+            self._must_look.set()
+            self._stop.wait(_RETRY_SECONDS)
+            return 0
+
+    def _commit_and_claim(self, must_look: bool) -> int:
+        reports = self._unreported
+        if must_look:
+            self._stop_what_must_stop()
+        committed, requests = self._store.transact(lambda tx: self._transact(tx, reports))
+        self._unreported = self._unreported[len(reports) :]
+        for report in committed.stale if committed is not None else ():
+            _log.info("task %d: a stale result changed nothing", report.result.task_id)
+        self._submit(requests)
+        return len(reports)
+
+    def _transact(self, tx: Transaction, reports: Sequence[Report]) -> tuple[Committed | None, list[TaskRequest]]:
+        """The one transaction of a step: results in, next tasks out."""
+        graph = RunGraph(tx, self._now())
+        committed = record_results(tx, graph, reports) if reports else None
+        if committed is not None:
+            self._start_waiting_runs(tx, graph, committed)
+        claims = [] if self._is_draining else self._claim(tx, graph, committed)
+        graph.flush_events()
+        if committed is not None:
+            left = committed.scheduled + committed.scheduled_inline - len(claims)
+            tx.should_notify = tx.should_notify or left > 0 or graph.has_timers or bool(committed.ended_attempts)
+        return committed, self._requests.build(
+            tx, claims, self._log_paths(tx, claims), self._options.kill_grace_seconds
+        )
+
+    def _start_waiting_runs(self, tx: Transaction, graph: RunGraph, committed: Committed) -> None:
+        """The end of a run may be what the next one waits for."""
+        ended = [graph.attempt(attempt_id) for attempt_id in committed.ended_attempts]
+        for workflow_id in sorted({attempt.workflow_id for attempt in ended if attempt.max_active_runs is not None}):
+            start_queued_runs(tx, workflow_id, graph.now)
+
+    def _claim(self, tx: Transaction, graph: RunGraph, committed: Committed | None) -> list[Claim]:
+        claims: list[Claim] = []
+        free = min(self._executor.free_slots(), self._options.slots - len(self._running))
+        for queue in self._options.queues:
+            if len(claims) < free:
+                claims += claim_tasks(tx, graph, self.id, queue, free - len(claims))
+        # Asked for only when it may be there: most workflows have no task without code that waits in the queue.
+        if committed is None or committed.scheduled_inline or self._had_inline:
+            inline = claim_tasks(tx, graph, self.id, INLINE_QUEUE, INLINE_BATCH)
+            self._had_inline = len(inline) == INLINE_BATCH
+            claims += inline
+        return claims
+
+    def _submit(self, requests: Sequence[TaskRequest]) -> None:
+        inline = [request for request in requests if request.node.isolation == "inline"]
+        others = [request for request in requests if request.node.isolation != "inline"]
+        self._running.update(((request.task_id, request.fence), request) for request in requests)
+        if inline:
+            self._inline.submit(inline)
+            self._must_look.set()
+        if others:
+            self._executor.submit(others)
+
+    def _report(self, result: TaskResult) -> Report:
+        request = self._running.pop((result.task_id, result.fence))
+        log = os.path.relpath(request.log_path, self._logs_root) if request.log_path else None
+        return Report(request.run.attempt_id, result, log)
+
+    def _log_paths(self, tx: Transaction, claims: Sequence[Claim]) -> dict[int, str]:
+        paths = {}
+        for task, _ in claims:
+            if task.queue == INLINE_QUEUE:
+                continue  # it has nothing to say
+            run = self._requests.run(tx, task.attempt_id).context
+            path = log_path(
+                self._logs_root,
+                run.workflow,
+                run.run_key,
+                task.key,
+                task.map_index,
+                run.attempt_number,
+                task.try_number,
+                project=run.project,
+            )
+            paths[task.id] = str(path)
+        return paths
+
+    # ---- leases --------------------------------------------------------------------------------------------------
+
+    def _register(self) -> None:
+        lease = round(self._options.lease_seconds * 1_000_000)
+
+        def announce(tx: Transaction) -> int:
+            _give_up_dead_neighbours(tx, self._now())
+            return register(
+                tx,
+                kind="agent",
+                name=self.name,
+                place=place(),
+                pid=os.getpid(),
+                slots=self._options.slots,
+                queues=self._options.queues,
+                now=self._now(),
+                lease_micros=lease,
+            )
+
+        self.id = self._store.transact(announce)
+        self._is_lost.clear()
+
+    def renew(self) -> None:
+        """Renew the lease once."""
+        lease = round(self._options.lease_seconds * 1_000_000)
+        if not self._store.transact(lambda tx: extend_lease(tx, self.id, self._now(), lease)):
+            self._is_lost.set()
+            self._executor.wake()
+
+    def _renew_forever(self) -> None:
+        while not self._stop.wait(self._options.renew_seconds):
+            try:
+                self.renew()
+                self.wake()
+            except HeadraceError as error:
+                _log.warning("could not renew the lease: %s", error.message)
+        self._store.close()
+
+    def _begin_anew(self) -> None:
+        """The others gave this agent up: everything that it runs is undead. It ends that and starts as a new agent."""
+        _log.warning("agent `%s` lost its lease: its %d tasks are stopped", self.name, len(self._running))
+        for task_id, fence in self._executor.running():
+            self._executor.cancel(task_id, fence)
+        try:
+            self._register()
+        except HeadraceError as error:
+            _log.warning("could not register again: %s", error.message)
+
+    def _stop_what_must_stop(self) -> None:
+        """Stop what was cancelled or cleared, and what this agent runs without holding it any more (undead)."""
+        running = self._executor.running()
+        if not running:
+            return
+        with self._store.read() as tx:
+            held = {(one.task_id, one.fence): one.must_stop for one in held_tasks(tx, self.id)}
+        for task_id, fence in running:
+            if held.get((task_id, fence), True):
+                self._executor.cancel(task_id, fence)
+
+    def _try_to(self, what: str, work: Callable[[Transaction], None]) -> None:
+        try:
+            self._store.transact(work)
+        except HeadraceError as error:
+            _log.warning("could not %s: %s", what, error.message)
+
+    def _now(self) -> int:
+        return to_micros(self._clock.now())
+
+
+def _give_up_dead_neighbours(tx: Transaction, now: int) -> None:
+    """Processes of this place that are dead need no lease to run out before their tasks are rescued."""
+    for agent_id, pid in live_processes(tx, place()):
+        if pid != os.getpid() and not is_alive(pid):
+            resign(tx, agent_id, now)

@@ -1,0 +1,73 @@
+"""The tasks around a change, as decisions read and write them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from headrace.definition import Node
+from headrace.state.expansion import MapSource
+from headrace.state.growth import Edge
+from headrace.state.task import Attempt, Event, Task
+
+
+class Link(NamedTuple):
+    """An edge with the task at its other end."""
+
+    near_id: int
+    far: Task
+    is_setup: bool
+
+
+class Graph(Protocol):
+    """The tasks around a change. Objects are shared: asking twice gives the same task.
+
+    *Live* means not superseded; a removed instance is live. What was changed or added a moment ago is seen as such.
+    """
+
+    @property
+    def now(self) -> int:
+        """Microseconds since 1970."""
+        ...
+
+    def attempt(self, attempt_id: int) -> Attempt: ...
+
+    def node(self, task: Task) -> Node:
+        """What the task's definition says."""
+        ...
+
+    def tasks(self, ids: Iterable[int]) -> list[Task]: ...
+
+    def downstream(self, ids: Collection[int]) -> list[Link]:
+        """Live tasks that wait for these. The given ones need not be live."""
+        ...
+
+    def upstream(self, ids: Collection[int]) -> list[Link]:
+        """Live tasks that these wait for; instances are not listed, only the mapped task that stands for them."""
+        ...
+
+    def children(self, ids: Collection[int]) -> list[Task]:
+        """Live children."""
+        ...
+
+    def by_key(self, attempt_id: int, keys: Collection[str]) -> list[Task]:
+        """Live tasks with these keys, without instances."""
+        ...
+
+    def unfinished(self, attempt_id: int) -> list[Task]: ...
+
+    def map_sources(self, attempt_id: int, keys: Collection[str]) -> dict[str, MapSource]: ...
+
+    def new_ids(self, count: int) -> Sequence[int]:
+        """Fresh task ids in ascending order, greater than every id handed out before."""
+        ...
+
+    def add(self, tasks: Sequence[Task], edges: Sequence[Edge]) -> None:
+        """Insert tasks and edges; an edge may start or end at a task that was there before."""
+        ...
+
+    def touch(self, task: Task) -> None:
+        """Remember that this task changed."""
+        ...
+
+    def record(self, event: Event) -> None: ...

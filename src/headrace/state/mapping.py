@@ -1,0 +1,105 @@
+"""From a mapped task to its instances, the first time and again after a clear."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+from headrace.state.agenda import Agenda
+from headrace.state.counting import count_children
+from headrace.state.expansion import instance_count, source_keys
+from headrace.state.growth import new_task
+from headrace.state.task import Actor, State, Task
+
+
+def expand(agenda: Agenda, task: Task) -> None:
+    """Give a mapped task as many instances as its sources say, all scheduled."""
+    graph = agenda.graph
+    length = graph.node(task).expand
+    assert length is not None, "checked when the workflow was compiled"
+    keys = set(source_keys(length))
+    count = instance_count(length, graph.map_sources(task.attempt_id, keys) if keys else {})
+    if count is State.NONE:
+        return  # a source still runs, as some rules do not wait for all; its end leads here again
+    existing = graph.children([task.id]) if task.try_number else []
+    if isinstance(count, State):
+        _give_up(agenda, task, existing, count, "the result to map over is missing")
+    elif count == 0:
+        _give_up(agenda, task, existing, State.SKIPPED, "there is nothing to map over")
+    else:
+        task.try_number += 1
+        task.started_at = graph.now
+        agenda.move(task, State.PLANNED, Actor.ADVANCE)
+        _set_instances(agenda, task, existing, count)
+        if task.children_open == 0:
+            agenda.closable[task.id] = task
+
+
+def _give_up(agenda: Agenda, task: Task, existing: Sequence[Task], state: State, reason: str) -> None:
+    if existing:
+        _set_instances(agenda, task, existing, 0)
+    agenda.finish(task, state, Actor.ADVANCE, reason)
+
+
+def _set_instances(agenda: Agenda, task: Task, existing: Sequence[Task], count: int) -> None:
+    """Make it have exactly `count` instances that are not removed."""
+    if existing:
+        agenda.credit_finished()
+    for instance in sorted(existing, key=lambda one: one.map_index):
+        _adjust(agenda, task, instance, count)
+    added = _add_instances(agenda, task, range(len(existing), count))
+    downstream = agenda.graph.downstream([task.id])
+    if existing:
+        count_children(agenda.graph, [task])
+        agenda.count_upstream([link.far for link in downstream])
+        return
+    task.children = task.children_open = len(added)
+    for link in downstream:
+        link.far.expected += count - 1
+        link.far.setups += (count - 1) * link.is_setup
+        agenda.graph.touch(link.far)
+
+
+def _adjust(agenda: Agenda, task: Task, instance: Task, count: int) -> None:
+    """Bring an instance of an earlier expansion into the present one."""
+    if instance.map_index >= count:
+        if instance.state is not State.REMOVED:
+            agenda.drop_children(instance, Actor.ADVANCE)
+            instance.agent_id = None
+            agenda.move(instance, State.REMOVED, Actor.ADVANCE)
+    elif instance.state in (State.NONE, State.REMOVED):
+        if instance.state is State.REMOVED:
+            instance.max_tries = instance.try_number + agenda.graph.node(task).retry.limit
+        agenda.schedule(instance, Actor.ADVANCE, is_new_try=True)
+
+
+def _add_instances(agenda: Agenda, task: Task, indexes: range) -> list[Task]:
+    """New instances. One without code to run still goes through the queue: no transaction ends 100,000 tasks."""
+    template = _template(agenda, task)
+    ids = agenda.graph.new_ids(len(indexes))
+    added = [_instance(template, task_id, index) for task_id, index in zip(ids, indexes, strict=True)]
+    agenda.graph.add(added, ())
+    for instance in added:
+        agenda.schedule(instance, Actor.ADVANCE, is_new_try=True)
+    return added
+
+
+def _template(agenda: Agenda, task: Task) -> Task:
+    node = agenda.graph.node(task)
+    template = new_task(
+        node,
+        task.id,
+        attempt_id=task.attempt_id,
+        parent_id=task.id,
+        generation=task.generation,
+        grown_by=task.grown_by,
+        body=task.body,
+    )
+    template.kind, template.decides, template.max_tries = "task", True, node.retry.limit
+    return template
+
+
+def _instance(template: Task, task_id: int, index: int) -> Task:
+    instance = copy.copy(template)
+    instance.id, instance.map_index = task_id, index
+    return instance

@@ -1,0 +1,116 @@
+"""Who is alive: agents and schedulers hold a lease each, and an agent's lease covers every task that it runs."""
+
+from __future__ import annotations
+
+import msgspec
+
+from headrace.handoff import TaskError
+from headrace.state import Actor, Task
+from headrace.store.database import Transaction
+from headrace.store.results import Committed, fail_tasks
+from headrace.store.run_graph import RunGraph
+from headrace.store.sql import Sql
+
+REGISTER = Sql(
+    """
+    INSERT INTO agent (kind, name, place, pid, slots, queues, started_at, renewed_at, lease_until, is_lost)
+    VALUES (:kind, :name, :place, :pid, :slots, :queues, :now, :now, :until, :no) RETURNING id
+    """
+)
+RENEW = Sql("UPDATE agent SET renewed_at = :now, lease_until = :until WHERE id = :id AND NOT is_lost")
+RESIGN = Sql("UPDATE agent SET is_lost = :yes, lease_until = :now WHERE id = :id")
+HELD_BY = Sql(
+    """
+    SELECT task.id, task.fence, task.state, attempt.is_cancel_requested
+    FROM task JOIN attempt ON attempt.id = task.attempt_id
+    WHERE task.agent_id = :agent_id AND task.state IN ('queued', 'running', 'restarting')
+    """
+)
+LOST = Sql("SELECT id, name, renewed_at, lease_until FROM agent WHERE NOT is_lost AND lease_until < :now ORDER BY id")
+LOST_TASKS = Sql(
+    """
+    SELECT task.id, task.attempt_id, task.agent_id FROM task JOIN agent ON agent.id = task.agent_id
+    WHERE agent.is_lost AND task.state IN ('queued', 'running', 'restarting')
+    ORDER BY task.id LIMIT :limit
+    """
+)
+NAMES = Sql("SELECT id, name FROM agent WHERE id IN :ids[]")
+PROCESSES = Sql("SELECT id, pid FROM agent WHERE NOT is_lost AND place = :place")
+FORGET = Sql(
+    """
+    DELETE FROM agent WHERE is_lost AND renewed_at < :before
+      AND NOT EXISTS (SELECT 1 FROM task WHERE task.agent_id = agent.id)
+    """
+)
+
+
+class Held(msgspec.Struct, frozen=True):
+    """A task that the store says an agent holds."""
+
+    task_id: int
+    fence: int
+    must_stop: bool
+    """Cleared or cancelled: its process is to be stopped."""
+
+
+def register(
+    tx: Transaction, *, kind: str, name: str, place: str, pid: int, slots: int, queues: tuple[str, ...], now: int,
+    lease_micros: int,
+) -> int:  # fmt: skip
+    """Announce a process and give it its first lease. Every start of a process is a new entry."""
+    parameters = {
+        "kind": kind, "name": name, "place": place, "pid": pid, "slots": slots, "now": now,
+        "queues": msgspec.json.encode(queues).decode(), "until": now + lease_micros, "no": False,
+    }  # fmt: skip
+    ((agent_id,),) = tx.run(REGISTER, parameters)
+    return int(agent_id)
+
+
+def extend_lease(tx: Transaction, agent_id: int, now: int, lease_micros: int) -> bool:
+    """Renew everything that the agent holds in one statement. False: it was given up for lost meanwhile."""
+    return tx.change(RENEW, {"id": agent_id, "now": now, "until": now + lease_micros}) == 1
+
+
+def resign(tx: Transaction, agent_id: int, now: int) -> None:
+    """A process stops cleanly; whatever it still holds is rescued at once."""
+    tx.change(RESIGN, {"id": agent_id, "now": now, "yes": True})
+
+
+def held_tasks(tx: Transaction, agent_id: int) -> list[Held]:
+    """What an agent holds, as the store sees it. What the agent runs beyond this is undead."""
+    rows = tx.run(HELD_BY, {"agent_id": agent_id})
+    return [Held(row[0], row[1], row[2] == "restarting" or bool(row[3])) for row in rows]
+
+
+def expire_leases(tx: Transaction, now: int) -> list[str]:
+    """Give up processes whose lease ran out. Returns a sentence for each."""
+    sentences = []
+    for agent_id, name, renewed_at, lease_until in tx.run(LOST, {"now": now}):
+        tx.change(RESIGN, {"id": agent_id, "now": lease_until, "yes": True})
+        silent, limit = (now - renewed_at) / 1e6, (lease_until - renewed_at) / 1e6
+        sentences.append(f"`{name}` silent for {silent:.0f} s (limit {limit:.0f} s): it is given up")
+    return sentences
+
+
+def live_processes(tx: Transaction, place: str) -> list[tuple[int, int]]:
+    """(id, process id) of everybody who is believed to live in this place."""
+    return [(row[0], row[1]) for row in tx.run(PROCESSES, {"place": place})]
+
+
+def rescue_tasks(tx: Transaction, graph: RunGraph, limit: int = 200) -> tuple[list[Task], Committed | None]:
+    """End the tries of agents that are gone: each task is tried again or fails by its own settings."""
+    rows = tx.run(LOST_TASKS, {"limit": limit})
+    if not rows:
+        return [], None
+    graph.lock(attempt_id for _, attempt_id, _ in rows)
+    names = dict(tx.run(NAMES, {"ids": sorted({agent_id for _, _, agent_id in rows})}))
+    lost = {agent_id: names.get(agent_id, str(agent_id)) for _, _, agent_id in rows}
+    found = graph.load_with_parents([task_id for task_id, _, _ in rows])
+    tasks = [task for task in found if task.agent_id in lost]
+    error = TaskError(type="LeaseLost", message=f"lost: agent {', '.join(sorted(set(lost.values())))} is gone")
+    return tasks, fail_tasks(tx, graph, tasks, error, Actor.RESCUER)
+
+
+def forget_agents(tx: Transaction, before: int) -> int:
+    """Delete entries of processes that are long gone."""
+    return tx.change(FORGET, {"before": before})

@@ -1,0 +1,198 @@
+"""Agents take tasks for their free slots, within every limit, and never the same task twice.
+
+Claims of all agents are serialized (on PostgreSQL by an advisory lock that lives until the commit), because limits on
+pools and runs cannot be kept by row locks alone. The lock is taken after the attempts' locks and only for the claim.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from headrace.state import Actor, Event, State, Task
+from headrace.store.database import Transaction
+from headrace.store.definitions import Definitions
+from headrace.store.run_graph import RunGraph
+from headrace.store.sql import Sql
+from headrace.store.task_rows import SELECTED, to_task
+
+CANDIDATES = Sql(
+    """
+    SELECT task.id, task.attempt_id, task.pool, task.pool_slots, task.key, attempt.workflow_id,
+           attempt.workflow_version_id, attempt.max_active_tasks, attempt.max_active_tasks_scope, attempt.has_stores
+    FROM task
+    JOIN attempt ON attempt.id = task.attempt_id
+    JOIN workflow ON workflow.id = attempt.workflow_id
+    [[postgres: CROSS JOIN (SELECT pg_advisory_xact_lock(7236)) AS claim_lock]]
+    WHERE task.state = 'scheduled' AND task.queue = :queue
+      AND NOT workflow.is_paused
+      AND NOT (task.pool IN :full_pools[]) AND NOT (task.attempt_id IN :full_attempts[])
+    ORDER BY task.priority DESC, task.id LIMIT :limit [[postgres: FOR UPDATE OF task SKIP LOCKED]]
+    """
+)
+TAKE = Sql(
+    f"""
+    UPDATE task SET state = 'running', version = version + 1, fence = fence + 1, agent_id = :agent_id,
+           queued_at = :now, started_at = :now, first_started_at = coalesce(first_started_at, :now), ended_at = NULL,
+           due_at = CASE WHEN timeout_seconds IS NULL THEN NULL
+                    ELSE :now + CAST((timeout_seconds + :grace_seconds) * 1000000 AS bigint) END
+    WHERE id IN :ids[] AND state = 'scheduled'
+    RETURNING {SELECTED}
+    """
+)
+USE = Sql(
+    """
+    SELECT name, slots, CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(NULL AS text), 0 FROM pool
+    UNION ALL
+    SELECT task.pool, sum(task.pool_slots), task.attempt_id, attempt.workflow_id, task.key, count(*)
+    FROM task JOIN attempt ON attempt.id = task.attempt_id
+    WHERE task.state IN ('queued', 'running', 'restarting')
+    GROUP BY task.pool, task.attempt_id, attempt.workflow_id, task.key
+    """
+)
+DELETE_VALUES = Sql("DELETE FROM value WHERE task_id IN :ids[]")
+
+TIMEOUT_GRACE_SECONDS = 30
+"""How much later than its agent the scheduler ends a try that is over its time limit."""
+
+
+class Candidate(NamedTuple):
+    id: int
+    attempt_id: int
+    pool: str
+    pool_slots: int
+    key: str
+    workflow_id: int
+    workflow_version_id: int
+    max_active_tasks: int | None
+    max_active_tasks_scope: str
+    has_stores: bool
+
+
+class Claim(NamedTuple):
+    """A task that an agent took."""
+
+    task: Task
+    has_stores: bool
+    """Whether some task of the attempt has left parameters for others."""
+
+
+def claim_tasks(tx: Transaction, graph: RunGraph, agent_id: int, queue: str, limit: int) -> list[Claim]:
+    """Take up to `limit` scheduled tasks of a queue under the agent's lease. They are running when this commits."""
+    allowed = _allowed(tx, queue, limit)
+    if not allowed:
+        return []
+    parameters = {
+        "ids": [candidate.id for candidate in allowed],
+        "agent_id": agent_id,
+        "now": graph.now,
+        "grace_seconds": TIMEOUT_GRACE_SECONDS,
+    }
+    taken = {task.id: task for task in (to_task(row) for row in tx.run(TAKE, parameters))}
+    claims = [Claim(taken[one.id], bool(one.has_stores)) for one in allowed if one.id in taken]
+    for task, _ in claims:
+        graph.record(_event(task, State.SCHEDULED, State.QUEUED, graph.now))
+        graph.record(_event(task, State.QUEUED, State.RUNNING, graph.now))
+    # A new execution begins without the results of an earlier one.
+    again = [task.id for task, _ in claims if task.fence > 1]
+    if again:
+        tx.change(DELETE_VALUES, {"ids": again})
+    return claims
+
+
+def _event(task: Task, before: State, after: State, now: int) -> Event:
+    return Event(task.attempt_id, task.id, before, after, Actor.CLAIM, task.try_number, now)
+
+
+def _allowed(tx: Transaction, queue: str, limit: int) -> list[Candidate]:
+    """The next tasks that no limit forbids, in the order in which they should run."""
+    allowed: list[Candidate] = []
+    full_pools: set[str] = set()
+    full_attempts: set[int] = set()
+    seen: set[int] = set()
+    use = _Use(tx)
+    while len(allowed) < limit:
+        asked = limit + len(seen)
+        rows = tx.run(
+            CANDIDATES,
+            {
+                "queue": queue,
+                "limit": asked,
+                "full_pools": sorted(full_pools),
+                "full_attempts": sorted(full_attempts),
+            },
+        )
+        fresh = [Candidate(*row) for row in rows if row[0] not in seen]
+        seen.update(candidate.id for candidate in fresh)
+        for candidate in fresh:
+            if len(allowed) < limit and use.take(candidate, full_pools, full_attempts):
+                allowed.append(candidate)
+        if not fresh or len(rows) < asked:
+            break  # that was all there is
+    return allowed
+
+
+class _Use:
+    """How much of each limit is taken, counted from the tasks that are active now."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self._definitions = tx.shared(Definitions)
+        self._slots: dict[str, int] | None = None
+        self._used: Counter[str] = Counter()
+        self._active: Counter[tuple[int | None, int | None, str | None]] = Counter()
+
+    def take(self, candidate: Candidate, full_pools: set[str], full_attempts: set[int]) -> bool:
+        """Whether every limit leaves room for it; if so it is counted."""
+        if not self._pool_has_room(candidate, full_pools) or not self._run_has_room(candidate, full_attempts):
+            return False
+        if not self._task_has_room(candidate):
+            return False
+        self._used[candidate.pool] += candidate.pool_slots
+        self._count(candidate.attempt_id, candidate.workflow_id, candidate.key, 1)
+        return True
+
+    def _load(self) -> dict[str, int]:
+        """Read once, and only after the claim lock is held."""
+        if self._slots is None:
+            self._slots = {}
+            for pool, slots, attempt_id, workflow_id, key, count in self._tx.run(USE):
+                if attempt_id is None:
+                    self._slots[pool] = slots
+                else:
+                    self._used[pool] += slots
+                    self._count(attempt_id, workflow_id, key, count)
+        return self._slots
+
+    def _count(self, attempt_id: int, workflow_id: int, key: str, count: int) -> None:
+        self._active[(attempt_id, None, None)] += count
+        self._active[(None, workflow_id, None)] += count
+        self._active[(attempt_id, None, key)] += count
+        self._active[(None, workflow_id, key)] += count
+
+    def _pool_has_room(self, candidate: Candidate, full_pools: set[str]) -> bool:
+        slots = self._load().get(candidate.pool, 0)  # a pool that does not exist never has room
+        free = slots - self._used[candidate.pool]
+        if slots < 0 or candidate.pool_slots <= free:
+            return True
+        if free <= 0:
+            full_pools.add(candidate.pool)
+        return False  # a narrower task may still fit
+
+    def _run_has_room(self, candidate: Candidate, full_attempts: set[int]) -> bool:
+        of_run = candidate.max_active_tasks_scope == "run"
+        scope = (candidate.attempt_id, None, None) if of_run else (None, candidate.workflow_id, None)
+        if candidate.max_active_tasks is None or self._active[scope] < candidate.max_active_tasks:
+            return True
+        full_attempts.add(candidate.attempt_id)
+        return False
+
+    def _task_has_room(self, candidate: Candidate) -> bool:
+        node = self._definitions.version(self._tx, candidate.workflow_version_id).nodes.get(candidate.key)
+        if node is None:
+            return True
+        in_run = self._active[(candidate.attempt_id, None, candidate.key)]
+        in_workflow = self._active[(None, candidate.workflow_id, candidate.key)]
+        return (node.max_active_per_run is None or in_run < node.max_active_per_run) and (
+            node.max_active_per_workflow is None or in_workflow < node.max_active_per_workflow
+        )

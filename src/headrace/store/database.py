@@ -1,0 +1,294 @@
+"""Connections and transactions: SQLite in WAL mode or PostgreSQL, one connection per thread.
+
+The caller owns the transaction (`with store.begin() as tx:`). Nothing outside this room sees a driver or an exception
+of one.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from sqlalchemy import Connection, CursorResult, Engine, Executable, create_engine, event, make_url
+from sqlalchemy import exc as sa_errors
+from sqlalchemy.pool import NullPool
+
+from headrace.errors import ConflictError, StoreError, StoreUnreachableError
+from headrace.store.sql import Sql
+
+T = TypeVar("T")
+
+_json = msgspec.json.Encoder()
+BUSY_SECONDS = 30
+_CONFLICT_CODES = {"40001", "40P01", "55P03"}
+"""PostgreSQL: serialization failure, deadlock, lock not available."""
+
+
+class Transaction:
+    """Statements on one connection. `run` takes hot SQL, `execute` takes SQLAlchemy Core."""
+
+    def __init__(self, database: Database, connection: Connection) -> None:
+        self._database = database
+        self._connection = connection
+        self._cursor: Any = connection.connection.cursor()
+        self.dialect = database.dialect
+        self.should_notify = False
+        """Whether other processes have something new to look at after the commit."""
+        self.after_commit: list[Callable[[], None]] = []
+
+    @property
+    def connection(self) -> Connection:
+        """For what only SQLAlchemy can do, such as creating tables."""
+        return self._connection
+
+    def run(self, statement: Sql, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        """Run a hot statement and return its rows."""
+        cursor = self._run(statement, parameters or {})
+        return cursor.fetchall() if cursor.description is not None else []
+
+    def change(self, statement: Sql, parameters: Mapping[str, Any] | None = None) -> int:
+        """Run a hot statement and return how many rows it changed."""
+        return int(self._run(statement, parameters or {}).rowcount)
+
+    def _run(self, statement: Sql, parameters: Mapping[str, Any]) -> Any:
+        self._database.statements += 1
+        if self.dialect == "sqlite":
+            parameters = {
+                name: _json.encode(value).decode() if type(value) in (list, tuple) else value
+                for name, value in parameters.items()
+            }
+            self._cursor.execute(statement.sqlite, parameters)
+        else:
+            self._cursor.execute(
+                statement.postgres, {n: list(v) if type(v) is tuple else v for n, v in parameters.items()}
+            )
+        return self._cursor
+
+    def change_each(self, statement: Sql, rows: Sequence[Any]) -> int:
+        """Run a statement that reads `ROWS(:rows)`, with structs or mappings as rows."""
+        self._database.statements += 1
+        self._cursor.execute(statement.render(self.dialect), {"rows": _json.encode(rows).decode()})
+        return int(self._cursor.rowcount)
+
+    def insert_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
+        """SQLite only: one prepared INSERT for many rows, which beats reading them from JSON when there are many."""
+        self._database.statements += 1
+        self._cursor.executemany(statement, rows)
+
+    def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
+        """Run a SQLAlchemy Core statement."""
+        self._database.statements += 1
+        return self._connection.execute(statement, parameters)
+
+    def shared(self, factory: Callable[[], T]) -> T:
+        """What all transactions of this database share in this process, such as a cache; made on first use."""
+        return self._database.shared(factory)
+
+    def begin(self) -> None:
+        # SQLite has one writer: taking the lock first means that nothing read in the transaction can be stale.
+        self._cursor.execute("BEGIN IMMEDIATE" if self.dialect == "sqlite" else "BEGIN")
+
+    def commit(self) -> None:
+        self._database.commits += 1
+        self._cursor.execute("COMMIT")
+
+    def rollback(self) -> None:
+        self._cursor.execute("ROLLBACK")
+
+    def close(self) -> None:
+        self._cursor.close()
+        if self._connection.in_transaction():
+            self._connection.commit()
+
+
+class Database:
+    """One database by URL, with counters of what was asked of it."""
+
+    def __init__(self, url: str) -> None:
+        self.url = _normalized(url)
+        self.dialect = "sqlite" if self.url.startswith("sqlite") else "postgres"
+        self.statements = 0
+        self.commits = 0
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._shared: dict[Any, Any] = {}
+        self._engine = _engine(self.url)
+
+    def shared(self, factory: Callable[[], T]) -> T:
+        """One object per factory and database."""
+        with self._lock:
+            if factory not in self._shared:
+                self._shared[factory] = factory()
+            shared: T = self._shared[factory]
+            return shared
+
+    @property
+    def engine(self) -> Engine:
+        return self._engine
+
+    @property
+    def display_name(self) -> str:
+        """The URL without a password."""
+        return make_url(self.url).render_as_string(hide_password=True)
+
+    @contextmanager
+    def begin(self) -> Iterator[Transaction]:
+        """A transaction that may write. It is committed at the end of the block unless the block raises."""
+        with self._translated():
+            tx = Transaction(self, self._connection())
+            tx.begin()
+        try:
+            with self._translated():
+                yield tx
+                tx.commit()
+        except BaseException:
+            self._abort(tx)
+            raise
+        tx.close()
+        for action in tx.after_commit:
+            action()
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """Statements that only read, each on its own snapshot."""
+        with self._translated():
+            tx = Transaction(self, self._connection())
+            try:
+                yield tx
+            finally:
+                tx.close()
+
+    def transact(self, work: Callable[[Transaction], T], tries: int = 20) -> T:
+        """Run `work` in a transaction, again if somebody else was first."""
+        for number in range(1, tries + 1):
+            try:
+                with self.begin() as tx:
+                    return work(tx)
+            except ConflictError:
+                if number == tries:
+                    raise
+                time.sleep(min(0.002 * number, 0.05))
+        raise AssertionError("unreachable")
+
+    def close(self) -> None:
+        """Close this thread's connection."""
+        connection: Connection | None = getattr(self._local, "connection", None)
+        self._local.connection = None
+        if connection is not None:
+            connection.close()
+
+    def dispose(self) -> None:
+        self.close()
+        self._engine.dispose()
+
+    def _connection(self) -> Connection:
+        connection: Connection | None = getattr(self._local, "connection", None)
+        if connection is None or connection.closed or connection.invalidated:
+            connection = self._engine.connect()
+            self._local.connection = connection
+        return connection
+
+    def _abort(self, tx: Transaction) -> None:
+        try:
+            tx.rollback()
+            tx.close()
+        except Exception:
+            # A broken connection has nothing to roll back; the next transaction opens a new one.
+            connection: Connection | None = getattr(self._local, "connection", None)
+            self._local.connection = None
+            if connection is not None:
+                connection.invalidate()
+                connection.close()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Turn drivers' exceptions into ours."""
+        try:
+            yield
+        except Exception as error:
+            translated = self._translate(error)
+            if translated is None:
+                raise
+            raise translated from error
+
+    def _translate(self, error: BaseException) -> StoreError | None:
+        original = getattr(error, "orig", None) or error
+        if not (isinstance(error, sa_errors.SQLAlchemyError) or _is_driver_error(original)):
+            return None
+        text = str(original).strip().split("\n")[0]
+        if getattr(original, "sqlstate", None) in _CONFLICT_CODES:
+            return ConflictError(f"somebody else was first in `{self.display_name}`: {text}")
+        if "database is locked" in text:
+            return StoreError(
+                f"could not write to `{self.display_name}`: another process kept the write lock for {BUSY_SECONDS} s",
+                hint="for several agents use PostgreSQL",
+            )
+        if self._is_connection_error(original):
+            return StoreUnreachableError(
+                f"could not reach the database `{self.display_name}`: {text}",
+                hint="check that it runs and that `--store` or the `store` setting names it rightly",
+            )
+        return None
+
+    def _is_connection_error(self, original: BaseException) -> bool:
+        name = type(original).__name__
+        if self.dialect == "sqlite":
+            return "unable to open database" in str(original) or "not a database" in str(original)
+        state = getattr(original, "sqlstate", None) or ""
+        return name in ("OperationalError", "AdminShutdown", "InterfaceError", "ConnectionTimeout") or state[:2] in (
+            "08",
+            "57",
+            "3D",
+            "28",
+        )
+
+
+def _is_driver_error(error: BaseException) -> bool:
+    return type(error).__module__.split(".")[0] in ("sqlite3", "psycopg")
+
+
+def _normalized(url: str) -> str:
+    """`postgres://` and `postgresql://` mean psycopg 3 here; a bare path means SQLite."""
+    for prefix in ("postgres://", "postgresql://"):
+        if url.startswith(prefix):
+            return "postgresql+psycopg://" + url[len(prefix) :]
+    if "://" not in url:
+        return f"sqlite:///{Path(url).absolute()}"
+    return url
+
+
+def _engine(url: str) -> Engine:
+    try:
+        engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT", connect_args=_connect_args(url))
+    except (sa_errors.SQLAlchemyError, ImportError, ValueError) as error:
+        hint = 'pip install "headrace[postgres]"' if "psycopg" in str(error) else "use sqlite:///PATH or postgresql://…"
+        raise StoreUnreachableError(f"cannot use `{url}` as a store: {error}", hint=hint) from error
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _prepare_sqlite)
+    elif engine.dialect.name != "postgresql":
+        raise StoreUnreachableError(f"cannot use `{url}` as a store", hint="use sqlite:///PATH or postgresql://…")
+    return engine
+
+
+def _connect_args(url: str) -> dict[str, Any]:
+    if url.startswith("sqlite"):
+        return {"timeout": BUSY_SECONDS, "check_same_thread": False}
+    return {"connect_timeout": 10}
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # transactions are begun by hand, as BEGIN IMMEDIATE
+    for pragma in (
+        f"busy_timeout = {BUSY_SECONDS * 1000}",
+        "journal_mode = WAL",
+        "synchronous = NORMAL",
+        "foreign_keys = ON",
+        "cache_size = -16000",
+        "temp_store = MEMORY",
+    ):
+        connection.execute(f"PRAGMA {pragma}")

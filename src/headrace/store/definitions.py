@@ -1,0 +1,75 @@
+"""Compiled workflows by version, decoded once per process: versions never change."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import NamedTuple
+
+from headrace.definition import Node, Workflow, node_from_json, workflow_from_json
+from headrace.errors import NotFoundError
+from headrace.state import Task, source_keys
+from headrace.store.database import Transaction
+from headrace.store.sql import Sql
+
+LOAD_VERSION = Sql(
+    """
+    SELECT workflow_version.definition, revision.file, revision.digest, project.root, project.name, project.id
+    FROM workflow_version
+    JOIN revision ON revision.id = workflow_version.revision_id
+    JOIN project ON project.id = revision.project_id
+    WHERE workflow_version.id = :id
+    """
+)
+
+
+class Version(NamedTuple):
+    """A workflow as one revision defines it, with where its code is."""
+
+    workflow: Workflow
+    nodes: dict[str, Node]
+    mapped_over: frozenset[str]
+    """Keys of tasks from whose results a mapped task takes its length."""
+    file: str
+    revision_digest: str
+    project_root: str
+    project_name: str
+    project_id: int
+
+
+class Definitions:
+    """A bounded cache of versions."""
+
+    def __init__(self, limit: int = 256) -> None:
+        self._limit = limit
+        self._versions: OrderedDict[int, Version] = OrderedDict()
+
+    def version(self, tx: Transaction, version_id: int) -> Version:
+        known = self._versions.get(version_id)
+        if known is not None:
+            self._versions.move_to_end(version_id)
+            return known
+        rows = tx.run(LOAD_VERSION, {"id": version_id})
+        if not rows:
+            raise NotFoundError(f"workflow version {version_id} is not in the store")
+        definition, file, digest, root, project, project_id = rows[0]
+        workflow = workflow_from_json(definition)
+        version = Version(
+            workflow=workflow,
+            nodes={node.key: node for node in workflow.nodes},
+            mapped_over=frozenset(key for node in workflow.nodes if node.expand for key in source_keys(node.expand)),
+            file=file,
+            revision_digest=digest,
+            project_root=root,
+            project_name=project,
+            project_id=project_id,
+        )
+        self._versions[version_id] = version
+        while len(self._versions) > self._limit:
+            self._versions.popitem(last=False)
+        return version
+
+    def node(self, tx: Transaction, version_id: int, task: Task) -> Node:
+        """What a task's definition says, whether it was there from the start or grew."""
+        if task.body is not None:
+            return node_from_json(task.body)
+        return self.version(tx, version_id).nodes[task.key]

@@ -1,0 +1,175 @@
+"""Projects, revisions and workflows: what the files say, saved only where it changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from sqlalchemy import delete, insert, select, update
+
+from headrace.definition import Workflow, digest, to_json
+from headrace.errors import DefinitionError
+from headrace.store.database import Transaction
+from headrace.store.schema import revision, schedule, source_error, workflow, workflow_version
+from headrace.store.sql import Sql
+
+ENSURE_PROJECT = Sql(
+    """
+    INSERT INTO project (name, root, created_at) VALUES (:name, :root, :now)
+    ON CONFLICT (name) DO UPDATE SET root = excluded.root RETURNING id
+    """
+)
+
+
+class SavedWorkflow(NamedTuple):
+    """A workflow after its file was saved."""
+
+    id: int
+    name: str
+    is_new: bool
+    is_changed: bool
+    """Its definition differs from the one before, or it is new."""
+
+
+class FileError(NamedTuple):
+    """Why a file could not be loaded."""
+
+    message: str
+    line: int | None = None
+    hint: str | None = None
+    detail: str | None = None
+
+
+def ensure_project(tx: Transaction, name: str, root: str, now: int) -> int:
+    """The id of a project, which is created if it is not there."""
+    ((project_id,),) = tx.run(ENSURE_PROJECT, {"name": name, "root": root, "now": now})
+    return int(project_id)
+
+
+def save_file(
+    tx: Transaction, project_id: int, file: str, file_digest: str, workflows: Sequence[Workflow], now: int
+) -> list[SavedWorkflow]:
+    """Save what a file defines: a new revision if its bytes changed, new versions of the workflows that changed."""
+    known = {row.name: row for row in _known_workflows(tx, project_id, file, [one.name for one in workflows])}
+    for one in workflows:
+        _refuse_second_definition(known.get(one.name), one.name, file)
+    revision_id, is_new_revision = _save_revision(tx, project_id, file, file_digest, now)
+    saved = [_save_workflow(tx, project_id, file, revision_id, is_new_revision, one, known, now) for one in workflows]
+    names = {one.name for one in workflows}
+    gone = [row.id for row in known.values() if row.file == file and row.name not in names and not row.is_gone]
+    mark_gone(tx, gone)
+    tx.execute(delete(source_error).where(source_error.c.project_id == project_id, source_error.c.file == file))
+    return saved
+
+
+def save_error(tx: Transaction, project_id: int, file: str, error: FileError, now: int) -> None:
+    """Remember why a file could not be loaded. The last good revision of its workflows stays in force."""
+    tx.execute(delete(source_error).where(source_error.c.project_id == project_id, source_error.c.file == file))
+    tx.execute(insert(source_error).values(project_id=project_id, file=file, at=now, **error._asdict()))
+
+
+def remove_file(tx: Transaction, project_id: int, file: str) -> None:
+    """The file is gone: its workflows start no more runs; their history stays."""
+    rows = tx.execute(select(workflow.c.id).where(workflow.c.project_id == project_id, workflow.c.file == file))
+    mark_gone(tx, [row.id for row in rows])
+    tx.execute(delete(source_error).where(source_error.c.project_id == project_id, source_error.c.file == file))
+
+
+def mark_gone(tx: Transaction, workflow_ids: Sequence[int]) -> None:
+    if workflow_ids:
+        tx.execute(update(workflow).where(workflow.c.id.in_(workflow_ids)).values(is_gone=True))
+        tx.execute(delete(schedule).where(schedule.c.workflow_id.in_(workflow_ids)))
+
+
+def file_digests(tx: Transaction, project_id: int) -> dict[str, str]:
+    """The digest of each file's newest revision."""
+    rows = tx.execute(
+        select(revision.c.file, revision.c.digest).where(revision.c.project_id == project_id).order_by(revision.c.id)
+    )
+    return {row.file: row.digest for row in rows}
+
+
+def _known_workflows(tx: Transaction, project_id: int, file: str, names: Sequence[str]) -> list[Any]:
+    statement = (
+        select(
+            workflow.c.id,
+            workflow.c.name,
+            workflow.c.file,
+            workflow.c.is_gone,
+            workflow_version.c.digest,
+            workflow_version.c.id.label("version_id"),
+        )
+        .join(workflow_version, workflow_version.c.id == workflow.c.current_version_id)
+        .where(workflow.c.project_id == project_id, (workflow.c.file == file) | workflow.c.name.in_(names))
+    )
+    return list(tx.execute(statement))
+
+
+def _refuse_second_definition(known: Any, name: str, file: str) -> None:
+    if known is not None and known.file != file and not known.is_gone:
+        raise DefinitionError(f"workflow `{name}` is defined twice: in `{known.file}` and in `{file}`", file=file)
+
+
+def _save_revision(tx: Transaction, project_id: int, file: str, file_digest: str, now: int) -> tuple[int, bool]:
+    newest = tx.execute(
+        select(revision.c.id, revision.c.digest)
+        .where(revision.c.project_id == project_id, revision.c.file == file)
+        .order_by(revision.c.id.desc())
+        .limit(1)
+    ).first()
+    if newest is not None and newest.digest == file_digest:
+        return int(newest.id), False
+    values = {"project_id": project_id, "file": file, "digest": file_digest, "created_at": now}
+    return int(tx.execute(insert(revision).values(values).returning(revision.c.id)).scalar_one()), True
+
+
+def _save_workflow(
+    tx: Transaction,
+    project_id: int,
+    file: str,
+    revision_id: int,
+    is_new_revision: bool,
+    definition: Workflow,
+    known: dict[str, Any],
+    now: int,
+) -> SavedWorkflow:
+    row = known.get(definition.name)
+    definition_digest = digest(definition)
+    is_changed = row is None or row.digest != definition_digest
+    if row is not None and not is_changed and not is_new_revision and not row.is_gone:
+        return SavedWorkflow(row.id, definition.name, is_new=False, is_changed=False)
+    workflow_id = row.id if row is not None else _insert_workflow(tx, project_id, file, definition, now)
+    version_id = row.version_id if row is not None else None
+    if is_changed or is_new_revision:
+        version_id = _insert_version(tx, workflow_id, revision_id, definition, definition_digest, now)
+    tx.execute(
+        update(workflow)
+        .where(workflow.c.id == workflow_id)
+        .values(current_version_id=version_id, file=file, is_gone=False)
+    )
+    return SavedWorkflow(workflow_id, definition.name, is_new=row is None or row.is_gone, is_changed=is_changed)
+
+
+def _insert_workflow(tx: Transaction, project_id: int, file: str, definition: Workflow, now: int) -> int:
+    values = {
+        "project_id": project_id,
+        "name": definition.name,
+        "file": file,
+        "is_paused": definition.is_paused_at_creation,
+        "is_gone": False,
+        "created_at": now,
+    }
+    return int(tx.execute(insert(workflow).values(values).returning(workflow.c.id)).scalar_one())
+
+
+def _insert_version(
+    tx: Transaction, workflow_id: int, revision_id: int, definition: Workflow, definition_digest: str, now: int
+) -> int:
+    values = {
+        "workflow_id": workflow_id,
+        "revision_id": revision_id,
+        "digest": definition_digest,
+        "definition": to_json(definition).decode(),
+        "created_at": now,
+    }
+    return int(tx.execute(insert(workflow_version).values(values).returning(workflow_version.c.id)).scalar_one())

@@ -1,0 +1,194 @@
+"""What an agent needs to know about the runs whose tasks it claimed."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from headrace.clock import from_micros
+from headrace.definition import node_from_json
+from headrace.handoff import RunContext, Source, TaskRequest
+from headrace.state import Layer, Task, merge, visible_params
+from headrace.store.claims import Claim
+from headrace.store.database import Transaction
+from headrace.store.definitions import Definitions, Version
+from headrace.store.sql import Sql
+
+RUN_OF_ATTEMPT = Sql(
+    """
+    SELECT run.id, run.key, run.type, run.logical_at, run.interval_start, run.interval_end, run.run_after, run.params,
+           attempt.number, attempt.name, attempt.started_at, attempt.workflow_version_id, workflow.name
+    FROM attempt JOIN run ON run.id = attempt.run_id JOIN workflow ON workflow.id = run.workflow_id
+    WHERE attempt.id = :id
+    """
+)
+SKELETON = Sql(
+    """
+    SELECT task.id, task.parent_id, task.key, task.body, edge.upstream_id
+    FROM task LEFT JOIN edge ON edge.downstream_id = task.id
+    WHERE task.attempt_id = :attempt_id AND NOT task.is_superseded
+    """
+)
+STORES = Sql("SELECT task_id, kind, document FROM value WHERE attempt_id = :attempt_id AND kind IN ('export', 'store')")
+ANCESTOR = Sql("SELECT id, parent_id, key, body FROM task WHERE id = :id")
+
+
+class RunInfo(NamedTuple):
+    """A run as its tasks see it; it does not change while the attempt lasts."""
+
+    context: RunContext
+    source: Source
+    version_id: int
+    version: Version
+    is_layered: bool
+    """Whether some node exports parameters, so that a task must look above itself."""
+
+
+class Requests:
+    """Builds task requests, remembering what tasks of the same run and parent share."""
+
+    def __init__(self, limit: int = 512) -> None:
+        self._limit = limit
+        self._runs: OrderedDict[int, RunInfo] = OrderedDict()
+        self._above: OrderedDict[int, Mapping[str, Any]] = OrderedDict()
+
+    def build(
+        self, tx: Transaction, claims: Sequence[Claim], logs: Mapping[int, str], kill_grace_seconds: float
+    ) -> list[TaskRequest]:
+        """Requests for tasks that were just claimed. `logs` gives the path of each one's log file."""
+        return [self._request(tx, claim.task, claim.has_stores, logs, kill_grace_seconds) for claim in claims]
+
+    def run(self, tx: Transaction, attempt_id: int) -> RunInfo:
+        """The run of an attempt."""
+        known = self._runs.get(attempt_id)
+        if known is None:
+            known = self._runs[attempt_id] = _load_run(tx, attempt_id)
+            while len(self._runs) > self._limit:
+                self._runs.popitem(last=False)
+        return known
+
+    def _needs_layers(self, info: RunInfo, task: Task) -> bool:
+        return info.is_layered or task.grown_by is not None
+
+    def _request(
+        self, tx: Transaction, task: Task, has_stores: bool, logs: Mapping[int, str], kill_grace_seconds: float
+    ) -> TaskRequest:
+        info = self.run(tx, task.attempt_id)
+        definitions = tx.shared(Definitions)
+        node = definitions.node(tx, info.version_id, task)
+        base = (info.version.workflow.params, info.context.params)
+        if has_stores:
+            params = visible_params(base, _layers(tx, task.attempt_id, info), task.id)
+        elif self._needs_layers(info, task):
+            params = merge(self._merge_above(tx, task, info, base), node.export)
+        else:
+            params = {**base[0], **base[1]}
+        return TaskRequest(
+            task_id=task.id,
+            fence=task.fence,
+            key=task.key,
+            map_index=task.map_index,
+            try_number=task.try_number,
+            max_tries=task.max_tries,
+            node=node,
+            source=info.source,
+            run=info.context,
+            params=params,
+            poll_state=msgspec.json.decode(task.poll_state) if task.poll_state else {},
+            first_started_at=_instant(task.first_started_at),
+            has_map_consumers=task.key in info.version.mapped_over,
+            log_path=logs.get(task.id, ""),
+            kill_grace_seconds=kill_grace_seconds,
+        )
+
+    def _merge_above(
+        self, tx: Transaction, task: Task, info: RunInfo, base: tuple[Mapping[str, Any], ...]
+    ) -> dict[str, Any]:
+        """Base and exports of every ancestor. Siblings share the answer, so it is kept by parent."""
+        if task.parent_id is None:
+            return dict(base[0])
+        known = self._above.get(task.parent_id)
+        if known is None:
+            exports = _exports_above(tx, task.parent_id, info)
+            merged: dict[str, Any] = {}
+            for mapping in (*base, *exports):
+                merge(merged, mapping)
+            known = self._above[task.parent_id] = merged
+            while len(self._above) > self._limit:
+                self._above.popitem(last=False)
+        return merge({}, known)
+
+
+def _load_run(tx: Transaction, attempt_id: int) -> RunInfo:
+    ((*row, version_id, workflow_name),) = tx.run(RUN_OF_ATTEMPT, {"id": attempt_id})
+    run_id, key, type_, logical, start, end, run_after, params, number, name, started_at = row
+    version = tx.shared(Definitions).version(tx, version_id)
+    context = RunContext(
+        project=version.project_name,
+        project_id=version.project_id,
+        workflow=workflow_name,
+        run_id=run_id,
+        run_key=key,
+        run_type=type_,
+        attempt_id=attempt_id,
+        attempt_number=number,
+        attempt_name=name,
+        logical_time=_instant(logical),
+        interval_start=_instant(start),
+        interval_end=_instant(end),
+        run_after=_instant(run_after),
+        started_at=_instant(started_at),
+        timezone=version.workflow.timezone,
+        params=msgspec.json.decode(params),
+    )
+    source = Source(
+        root=version.project_root,
+        file=version.file,
+        language=version.workflow.language,
+        revision=version.revision_digest,
+    )
+    return RunInfo(context, source, version_id, version, any(node.export for node in version.workflow.nodes))
+
+
+def _instant(micros: int | None) -> Any:
+    return None if micros is None else from_micros(micros)
+
+
+def _exports_above(tx: Transaction, task_id: int, info: RunInfo) -> list[Mapping[str, Any]]:
+    exports: list[Mapping[str, Any]] = []
+    current: int | None = task_id
+    while current is not None:
+        ((_, parent_id, key, body),) = tx.run(ANCESTOR, {"id": current})
+        node = info.version.nodes[key] if body is None else node_from_json(body)
+        exports.append(node.export)
+        current = parent_id
+    return exports[::-1]
+
+
+def _layers(tx: Transaction, attempt_id: int, info: RunInfo) -> dict[int, Layer]:
+    values: dict[tuple[int, str], Any] = {}
+    for task_id, kind, document in tx.run(STORES, {"attempt_id": attempt_id}):
+        values[(task_id, kind)] = msgspec.json.decode(document)
+    upstream: dict[int, list[int]] = {}
+    rows = {}
+    for task_id, parent_id, key, body, upstream_id in tx.run(SKELETON, {"attempt_id": attempt_id}):
+        rows[task_id] = (parent_id, key, body)
+        if upstream_id is not None:
+            upstream.setdefault(task_id, []).append(upstream_id)
+    layers = {}
+    for task_id, (parent_id, key, body) in rows.items():
+        node = info.version.nodes[key] if body is None else node_from_json(body)
+        stored = values.get((task_id, "store"), {})
+        layers[task_id] = Layer(
+            id=task_id,
+            parent_id=parent_id,
+            upstream=tuple(upstream.get(task_id, ())),
+            export=node.export,
+            exported=values.get((task_id, "export"), {}),
+            store=stored.get("store", {}),
+            reset=stored.get("reset", ()),
+        )
+    return layers

@@ -1,0 +1,165 @@
+"""Whoever finishes advances: results are recorded and followed to their consequences in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from headrace.handoff import TaskError, TaskResult
+from headrace.state import INLINE_QUEUE, Actor, Advance, State, Task, accepts
+from headrace.store.database import Transaction
+from headrace.store.run_graph import RunGraph
+from headrace.store.sql import Sql
+
+_json = msgspec.json.Encoder()
+
+INSERT_TRIES = Sql(
+    """
+    INSERT INTO try (task_id, fence, try_number, agent_id, state, started_at, ended_at, error, log)
+    SELECT task_id, fence, try_number, agent_id, state, started_at, ended_at, error, log FROM ROWS(:rows)
+    """,
+    rows=(
+        ("task_id", "bigint"), ("fence", "integer"), ("try_number", "integer"), ("agent_id", "bigint"),
+        ("state", "text"), ("started_at", "bigint"), ("ended_at", "bigint"), ("error", "text"), ("log", "text"),
+    ),
+)  # fmt: skip
+UPSERT_VALUES = Sql(
+    """
+    INSERT INTO value (task_id, name, attempt_id, kind, document, length)
+    SELECT task_id, name, attempt_id, kind, document, length FROM ROWS(:rows) WHERE true
+    ON CONFLICT (task_id, kind, name) DO UPDATE SET document = excluded.document, length = excluded.length
+    """,
+    rows=(
+        ("task_id", "bigint"), ("name", "text"), ("attempt_id", "bigint"), ("kind", "text"), ("document", "text"),
+        ("length", "integer"),
+    ),
+)  # fmt: skip
+MARK_STORES = Sql("UPDATE attempt SET has_stores = :yes WHERE id IN :ids[]")
+
+
+class Report(NamedTuple):
+    """A result on its way to the store, with what the agent knows beside it."""
+
+    attempt_id: int
+    result: TaskResult
+    log: str | None = None
+
+
+class Committed(NamedTuple):
+    """What became of a batch of reports."""
+
+    stale: list[Report]
+    """Those whose task had been taken away meanwhile; they changed nothing."""
+    ended_attempts: list[int]
+    scheduled: int
+    """How many tasks became claimable."""
+    scheduled_inline: int
+
+
+def record_results(tx: Transaction, graph: RunGraph, reports: Sequence[Report]) -> Committed:
+    """Apply results and advance the runs that they belong to. The caller flushes the graph's events."""
+    graph.lock(report.attempt_id for report in reports)
+    tasks = {task.id: task for task in graph.load_with_parents([report.result.task_id for report in reports])}
+    accepted = [r for r in reports if r.result.task_id in tasks and accepts(tasks[r.result.task_id], r.result.fence)]
+    _write_values(tx, [(tasks[report.result.task_id], report.result) for report in accepted])
+    advance = Advance(graph)
+    # Read before the result is applied: a retry without delay has moved the task on by the time it is written.
+    rows = [
+        _try_row(tasks[r.result.task_id], _TRY_STATES[r.result.outcome], r.result.error, r.log, graph.now)
+        for r in accepted
+    ]
+    for report in accepted:
+        advance.complete(tasks[report.result.task_id], report.result)
+    _write_tries(tx, rows)
+    advance.settle()
+    graph.flush()
+    return _committed(advance, [report for report in reports if report not in accepted])
+
+
+def fail_tasks(tx: Transaction, graph: RunGraph, tasks: Sequence[Task], error: TaskError, actor: Actor) -> Committed:
+    """End tries that nobody will report any more. The caller holds the attempts' locks."""
+    advance = Advance(graph)
+    rows = []
+    for task in tasks:
+        if task.state is State.QUEUED:
+            advance.hand_back(task, actor)
+            continue
+        rows.append(_try_row(task, State.FAILED, error, None, graph.now))
+        advance.fail(task, error, actor)
+    _write_tries(tx, rows)
+    advance.settle()
+    graph.flush()
+    return _committed(advance, [])
+
+
+def settle_and_flush(advance: Advance, graph: RunGraph) -> Committed:
+    """Follow the consequences of what was applied and write them, events included."""
+    advance.settle()
+    graph.flush()
+    graph.flush_events()
+    return _committed(advance, [])
+
+
+def _committed(advance: Advance, stale: list[Report]) -> Committed:
+    inline = sum(task.queue == INLINE_QUEUE for task in advance.scheduled)
+    return Committed(stale, [attempt.id for attempt in advance.ended], len(advance.scheduled) - inline, inline)
+
+
+_TRY_STATES = {
+    "success": State.SUCCESS,
+    "failed": State.FAILED,
+    "skipped": State.SKIPPED,
+    "again": State.UP_FOR_RESCHEDULE,
+    "stopped": State.CANCELED,
+}
+
+
+def _try_row(task: Task, state: State, error: TaskError | None, log: str | None, now: int) -> dict[str, Any]:
+    return {
+        "task_id": task.id,
+        "fence": task.fence,
+        "try_number": task.try_number,
+        "agent_id": task.agent_id,
+        "state": state,
+        "started_at": task.started_at,
+        "ended_at": now,
+        "error": _json.encode(error).decode() if error is not None else None,
+        "log": log,
+    }
+
+
+def _write_tries(tx: Transaction, rows: Sequence[dict[str, Any]]) -> None:
+    if rows:
+        tx.change_each(INSERT_TRIES, rows)
+
+
+def _write_values(tx: Transaction, accepted: Sequence[tuple[Task, TaskResult]]) -> None:
+    rows: list[dict[str, Any]] = []
+    with_stores: set[int] = set()
+    for task, result in accepted:
+        for name, document in result.values.items():
+            rows.append(_value_row(task, "result", name, bytes(document).decode(), result.lengths.get(name)))
+        if result.export:
+            rows.append(_value_row(task, "export", "", _json.encode(result.export).decode(), None))
+        if result.store or result.reset:
+            document_ = _json.encode({"store": result.store, "reset": result.reset}).decode()
+            rows.append(_value_row(task, "store", "", document_, None))
+        if result.export or result.store or result.reset:
+            with_stores.add(task.attempt_id)
+    if rows:
+        tx.change_each(UPSERT_VALUES, rows)
+    if with_stores:
+        tx.change(MARK_STORES, {"ids": sorted(with_stores), "yes": True})
+
+
+def _value_row(task: Task, kind: str, name: str, document: str, length: int | None) -> dict[str, Any]:
+    return {
+        "task_id": task.id,
+        "name": name,
+        "attempt_id": task.attempt_id,
+        "kind": kind,
+        "document": document,
+        "length": length,
+    }

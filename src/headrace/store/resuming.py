@@ -1,0 +1,47 @@
+"""A new attempt may carry over what an earlier attempt of the run finished."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.state import State, Task
+from headrace.store.database import Transaction
+from headrace.store.sql import Sql
+
+RESUMES = Sql("SELECT resumes_attempt_id FROM attempt WHERE id = :id")
+SUCCEEDED = Sql(
+    """
+    SELECT key, id, started_at, ended_at, try_number FROM task
+    WHERE attempt_id = :attempt_id AND state = 'success' AND parent_id IS NOT NULL AND grown_by IS NULL
+      AND kind <> 'mapped' AND map_index = -1 AND NOT is_superseded
+    """
+)
+COPY_VALUES = Sql(
+    """
+    INSERT INTO value (task_id, name, attempt_id, kind, document, length)
+    SELECT r.new_id, value.name, r.attempt_id, value.kind, value.document, value.length
+    FROM value JOIN (SELECT * FROM ROWS(:rows)) AS r ON r.old_id = value.task_id
+    """,
+    rows=(("old_id", "bigint"), ("new_id", "bigint"), ("attempt_id", "bigint")),
+)
+
+
+def resume_tasks(tx: Transaction, attempt_id: int, tasks: Sequence[Task]) -> list[Task]:
+    """Mark new tasks as done that had succeeded in the attempt which this one resumes, with their results.
+
+    Tasks are matched by their keys. The root is never resumed; mapped tasks are mapped anew.
+    """
+    ((resumes,),) = tx.run(RESUMES, {"id": attempt_id})
+    if resumes is None:
+        return []
+    done = {row[0]: row for row in tx.run(SUCCEEDED, {"attempt_id": resumes})}
+    resumed, copies = [], []
+    for task in tasks:
+        if task.key in done and task.kind != "mapped" and task.parent_id is not None:
+            _, old_id, task.started_at, task.ended_at, task.try_number = done[task.key]
+            task.state, task.children_open = State.SUCCESS, 0
+            resumed.append(task)
+            copies.append({"old_id": old_id, "new_id": task.id, "attempt_id": attempt_id})
+    if copies:
+        tx.change_each(COPY_VALUES, copies)
+    return resumed

@@ -1,0 +1,255 @@
+"""The tasks around a change, read lazily and in sets from a transaction, and written back at its end.
+
+Locking order: the attempts first, in the order of their ids, then everything below them. Whoever holds an attempt's row
+is the only one that advances it; agents that claim tasks at the same time are found by the tasks' versions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from headrace.definition import Node
+from headrace.handoff import RETURN_VALUE
+from headrace.state import FINISHED, TIMED, Attempt, Edge, Event, Link, MapSource, Task
+from headrace.store.database import Transaction
+from headrace.store.definitions import Definitions
+from headrace.store.sql import Sql
+from headrace.store.task_rows import SELECTED, insert_events, insert_tasks, to_task, update_tasks
+
+LOCK_ATTEMPTS = Sql(
+    """
+    SELECT id, run_id, workflow_id, workflow_version_id, state, is_cancel_requested, growth, root_id,
+           started_at, ended_at, reason, max_active_runs
+    FROM attempt WHERE id IN :ids[] ORDER BY id [[postgres: FOR UPDATE]]
+    """
+)
+UPDATE_ATTEMPT = Sql(
+    """
+    UPDATE attempt SET state = :state, is_cancel_requested = :is_cancel_requested, growth = :growth,
+           root_id = :root_id, started_at = :started_at, ended_at = :ended_at, reason = :reason
+    WHERE id = :id
+    """
+)
+UPDATE_RUN = Sql(
+    """
+    UPDATE run SET state = :state, started_at = coalesce(started_at, :started_at), ended_at = :ended_at,
+           reason = :reason
+    WHERE id = :run_id
+    """
+)
+TASKS = Sql(f"SELECT {SELECTED} FROM task WHERE id IN :ids[]")
+TASKS_AND_PARENTS = Sql(
+    f"""
+    SELECT {SELECTED} FROM task
+    WHERE id IN :ids[] OR id IN (SELECT child.parent_id FROM task AS child WHERE child.id IN :ids[])
+    """
+)
+DOWNSTREAM = Sql(
+    f"""
+    SELECT edge.upstream_id, edge.is_setup, {SELECTED} FROM edge JOIN task ON task.id = edge.downstream_id
+    WHERE edge.upstream_id IN :ids[] AND NOT task.is_superseded
+    """
+)
+UPSTREAM = Sql(
+    f"""
+    SELECT edge.downstream_id, edge.is_setup, {SELECTED} FROM edge JOIN task ON task.id = edge.upstream_id
+    WHERE edge.downstream_id IN :ids[] AND NOT task.is_superseded
+    """
+)
+CHILDREN = Sql(f"SELECT {SELECTED} FROM task WHERE parent_id IN :ids[] AND NOT is_superseded ORDER BY id")
+BY_KEY = Sql(
+    f"""
+    SELECT {SELECTED} FROM task
+    WHERE attempt_id = :attempt_id AND key IN :keys[] AND map_index = -1 AND NOT is_superseded
+    """
+)
+OF_ATTEMPT = Sql(f"SELECT {SELECTED} FROM task WHERE attempt_id = :attempt_id AND NOT is_superseded ORDER BY id")
+RESULT_LENGTHS = Sql(
+    """
+    SELECT task.origin_id, count(*), max(value.length), max(task.map_index)
+    FROM task JOIN value ON value.task_id = task.id AND value.kind = 'result' AND value.name = :name
+    WHERE task.attempt_id = :attempt_id AND task.key IN :keys[] AND NOT task.is_superseded
+    GROUP BY task.origin_id
+    """
+)
+NEW_IDS_POSTGRES = Sql("SELECT nextval('task_id_seq') FROM generate_series(1, :count)")
+NEW_IDS_SQLITE = Sql("UPDATE counter SET next = next + :count WHERE name = 'task' RETURNING next")
+
+
+class RunGraph:
+    """Implements `state.Graph` on a transaction. Call `flush()` before the transaction ends."""
+
+    def __init__(self, tx: Transaction, now: int) -> None:
+        self._tx = tx
+        self._definitions = tx.shared(Definitions)
+        self._now = now
+        self._attempts: dict[int, Attempt] = {}
+        self._tasks: dict[int, Task] = {}
+        self._dirty: dict[int, Task] = {}
+        self._added: dict[int, Task] = {}
+        self._edges: list[Edge] = []
+        self._events: list[Event] = []
+        self._written_events = 0
+        self._downstream: dict[int, list[Link]] = {}
+        self._children: dict[int, list[int]] = {}
+
+    @property
+    def now(self) -> int:
+        return self._now
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether anything was decided that is not written yet."""
+        return bool(self._dirty or self._added)
+
+    @property
+    def has_timers(self) -> bool:
+        """Whether some task now waits for a time, which a scheduler must know of."""
+        return any(event.after in TIMED for event in self._events)
+
+    def lock(self, attempt_ids: Iterable[int]) -> None:
+        """Become the only one that advances these attempts until the transaction ends."""
+        for row in self._tx.run(LOCK_ATTEMPTS, {"ids": sorted(set(attempt_ids) - self._attempts.keys())}):
+            self._attempts[row[0]] = Attempt(*row)
+
+    def load_with_parents(self, ids: Collection[int]) -> list[Task]:
+        """Read tasks and, in the same statement, the parents that they will report to."""
+        for row in self._tx.run(TASKS_AND_PARENTS, {"ids": list(ids)}):
+            self._known(to_task(row))
+        return [self._tasks[task_id] for task_id in ids if task_id in self._tasks]
+
+    # ---- state.Graph -------------------------------------------------------------------------------------------
+
+    def attempt(self, attempt_id: int) -> Attempt:
+        return self._attempts[attempt_id]
+
+    def add_attempt(self, attempt: Attempt) -> None:
+        self._attempts[attempt.id] = attempt
+
+    def node(self, task: Task) -> Node:
+        return self._definitions.node(self._tx, self._attempts[task.attempt_id].workflow_version_id, task)
+
+    def tasks(self, ids: Iterable[int]) -> list[Task]:
+        ids = list(ids)
+        missing = [task_id for task_id in ids if task_id not in self._tasks]
+        if missing:
+            for row in self._tx.run(TASKS, {"ids": missing}):
+                self._known(to_task(row))
+        return [self._tasks[task_id] for task_id in ids]
+
+    def downstream(self, ids: Collection[int]) -> list[Link]:
+        missing = [task_id for task_id in ids if task_id not in self._downstream]
+        stored = [task_id for task_id in missing if task_id not in self._added]
+        for task_id in missing:
+            self._downstream[task_id] = []
+        if stored:
+            for upstream_id, is_setup, *row in self._tx.run(DOWNSTREAM, {"ids": stored}):
+                self._downstream[upstream_id].append(Link(upstream_id, self._known(to_task(row)), bool(is_setup)))
+        if len(stored) < len(missing):
+            self._link_added(set(missing) - set(stored))
+        return [link for task_id in ids for link in self._downstream[task_id]]
+
+    def upstream(self, ids: Collection[int]) -> list[Link]:
+        rows = self._tx.run(UPSTREAM, {"ids": list(ids)})
+        links = [Link(near_id, self._known(to_task(row)), bool(is_setup)) for near_id, is_setup, *row in rows]
+        wanted = set(ids)
+        links += [Link(e.downstream_id, self._tasks[e.upstream_id], e.is_setup) for e in self._edges if e[1] in wanted]
+        return links
+
+    def children(self, ids: Collection[int]) -> list[Task]:
+        stored = [task_id for task_id in ids if task_id not in self._added]
+        found: list[Task] = []
+        if stored:
+            found = [self._known(to_task(row)) for row in self._tx.run(CHILDREN, {"ids": stored})]
+        for task_id in ids:
+            found += [self._tasks[child_id] for child_id in self._children.get(task_id, ())]
+        return [task for task in found if not task.is_superseded]
+
+    def by_key(self, attempt_id: int, keys: Collection[str]) -> list[Task]:
+        rows = self._tx.run(BY_KEY, {"attempt_id": attempt_id, "keys": list(keys)})
+        return [task for task in (self._known(to_task(row)) for row in rows) if not task.is_superseded]
+
+    def unfinished(self, attempt_id: int) -> list[Task]:
+        tasks = [self._known(to_task(row)) for row in self._tx.run(OF_ATTEMPT, {"attempt_id": attempt_id})]
+        return [task for task in tasks if task.state not in FINISHED]
+
+    def map_sources(self, attempt_id: int, keys: Collection[str]) -> dict[str, MapSource]:
+        tasks = {task.key: task for task in self.by_key(attempt_id, keys)}
+        parameters = {"attempt_id": attempt_id, "keys": list(keys), "name": RETURN_VALUE}
+        # Results are written before the advance that they cause, so they are all in the database by now.
+        lengths = {row[0]: row for row in self._tx.run(RESULT_LENGTHS, parameters)}
+        sources = {}
+        for key, task in tasks.items():
+            _, count, length, map_index = lengths.get(task.id, (0, 0, None, -1))
+            is_mapped = task.kind == "mapped"
+            sources[key] = MapSource(task.state, count if is_mapped and map_index >= 0 else length)
+        return sources
+
+    def new_ids(self, count: int) -> Sequence[int]:
+        if count == 0:
+            return ()
+        if self._tx.dialect == "postgres":
+            return [row[0] for row in self._tx.run(NEW_IDS_POSTGRES, {"count": count})]
+        # SQLite has no sequences; its one writer makes a counter row as good.
+        ((following,),) = self._tx.run(NEW_IDS_SQLITE, {"count": count})
+        return range(following - count, following)
+
+    def add(self, tasks: Sequence[Task], edges: Sequence[Edge]) -> None:
+        for task in tasks:
+            self._tasks[task.id] = self._added[task.id] = task
+            if task.parent_id is not None:
+                self._children.setdefault(task.parent_id, []).append(task.id)
+        self._edges.extend(edges)
+        for edge in edges:
+            self._downstream.pop(edge.upstream_id, None)
+
+    def touch(self, task: Task) -> None:
+        self._dirty[task.id] = task
+
+    def record(self, event: Event) -> None:
+        self._events.append(event)
+
+    # ---- writing -----------------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Write everything that was decided, except the events."""
+        # What is superseded goes first, so that its next generation finds the key free.
+        dirty = [task for task in self._dirty.values() if task.id not in self._added]
+        dirty.sort(key=lambda task: (not task.is_superseded, task.id))
+        update_tasks(self._tx, dirty)
+        insert_tasks(self._tx, list(self._added.values()), self._edges)
+        for attempt in self._attempts.values():
+            if attempt.is_changed:
+                self._write_attempt(attempt)
+        self._dirty, self._added, self._edges = {}, {}, []
+        self._children, self._downstream = {}, {}
+
+    def flush_events(self) -> None:
+        """Write the events. Apart from `flush` so that one statement serves several flushes."""
+        insert_events(self._tx, self._events[self._written_events :])
+        self._written_events = len(self._events)
+
+    def _write_attempt(self, attempt: Attempt) -> None:
+        values = {
+            "id": attempt.id,
+            "run_id": attempt.run_id,
+            "state": attempt.state,
+            "is_cancel_requested": bool(attempt.is_cancel_requested),
+            "growth": attempt.growth,
+            "root_id": attempt.root_id,
+            "started_at": attempt.started_at,
+            "ended_at": attempt.ended_at,
+            "reason": attempt.reason,
+        }
+        self._tx.change(UPDATE_ATTEMPT, values)
+        self._tx.change(UPDATE_RUN, values)
+        attempt.is_changed = False
+
+    def _known(self, task: Task) -> Task:
+        return self._tasks.setdefault(task.id, task)
+
+    def _link_added(self, ids: set[int]) -> None:
+        for edge in self._edges:
+            if edge.upstream_id in ids:
+                link = Link(edge.upstream_id, self._tasks[edge.downstream_id], edge.is_setup)
+                self._downstream[edge.upstream_id].append(link)

@@ -1,0 +1,217 @@
+"""Runs and attempts: created, started when their limits allow it, cancelled, timed out, cleared."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from headrace.definition import Workflow
+from headrace.errors import NotFoundError, StateError
+from headrace.state import Actor, Advance, Attempt, Event, State, grow_tasks
+from headrace.store.database import Transaction
+from headrace.store.definitions import Definitions
+from headrace.store.results import Committed, settle_and_flush
+from headrace.store.resuming import resume_tasks
+from headrace.store.run_graph import RunGraph
+from headrace.store.sql import Sql
+
+_json = msgspec.json.Encoder()
+
+INSERT_RUN = Sql(
+    """
+    INSERT INTO run (workflow_id, key, type, state, logical_at, unique_at, interval_start, interval_end, run_after,
+                     params, created_at)
+    VALUES (:workflow_id, :key, :type, 'queued', :logical_at, :unique_at, :interval_start, :interval_end, :run_after,
+            :params, :now)
+    ON CONFLICT DO NOTHING RETURNING id
+    """
+)
+INSERT_ATTEMPT = Sql(
+    """
+    INSERT INTO attempt (run_id, number, name, workflow_id, workflow_version_id, state, is_cancel_requested, growth,
+                         has_stores, resumes_attempt_id, max_active_runs, max_active_tasks, max_active_tasks_scope,
+                         created_at)
+    SELECT :run_id, coalesce(max(number), 0) + 1, :name, :workflow_id, :version_id, 'queued', :no, 0, :no, :resumes,
+           :max_active_runs, :max_active_tasks, :scope, :now
+    FROM attempt WHERE run_id = :run_id
+    RETURNING id
+    """
+)
+CURRENT_VERSION = Sql("SELECT id, current_version_id FROM workflow WHERE id = :id")
+STARTABLE = Sql(
+    """
+    SELECT attempt.id FROM attempt JOIN run ON run.id = attempt.run_id
+    WHERE run.workflow_id = :workflow_id AND run.state = 'queued' AND attempt.state = 'queued'
+      AND run.run_after <= :now
+    ORDER BY run.run_after, run.id LIMIT :limit [[postgres: FOR UPDATE OF attempt SKIP LOCKED]]
+    """
+)
+LOCK_WORKFLOW = Sql("SELECT id, is_paused FROM workflow WHERE id = :id [[postgres: FOR UPDATE]]")
+RUNNING_RUNS = Sql("SELECT count(*) FROM run WHERE workflow_id = :workflow_id AND state = 'running'")
+SET_TIMEOUT = Sql("UPDATE attempt SET timeout_at = :timeout_at WHERE id = :id")
+LATEST_ATTEMPT = Sql("SELECT max(id) FROM attempt WHERE run_id = :run_id")
+
+
+class NewRun(NamedTuple):
+    """A run to be created."""
+
+    workflow_id: int
+    key: str
+    type: str = "manual"
+    logical_at: int | None = None
+    interval_start: int | None = None
+    interval_end: int | None = None
+    run_after: int | None = None
+    params: dict[str, Any] = {}
+
+
+def create_run(tx: Transaction, new: NewRun, now: int) -> int | None:
+    """Insert a run and its first attempt, both queued. None: a run with this key or logical time exists."""
+    version_id = _current_version(tx, new.workflow_id)
+    workflow = tx.shared(Definitions).version(tx, version_id).workflow
+    parameters = {
+        **new._asdict(),
+        "unique_at": new.logical_at if workflow.unique_logical_time else None,
+        "run_after": new.run_after if new.run_after is not None else now,
+        "params": _json.encode(new.params).decode(),
+        "now": now,
+    }
+    rows = tx.run(INSERT_RUN, parameters)
+    if not rows:
+        return None
+    run_id = int(rows[0][0])
+    _insert_attempt(tx, run_id, new.workflow_id, version_id, workflow, now)
+    return run_id
+
+
+def add_attempt(tx: Transaction, run_id: int, workflow_id: int, resumes: int | None, name: str, now: int) -> int:
+    """Another pass over a run, with the workflow's newest version."""
+    version_id = _current_version(tx, workflow_id)
+    workflow = tx.shared(Definitions).version(tx, version_id).workflow
+    return _insert_attempt(tx, run_id, workflow_id, version_id, workflow, now, resumes=resumes, name=name)
+
+
+def _current_version(tx: Transaction, workflow_id: int) -> int:
+    rows = tx.run(CURRENT_VERSION, {"id": workflow_id})
+    if not rows or rows[0][1] is None:
+        raise NotFoundError(f"workflow {workflow_id} is not in the store")
+    return int(rows[0][1])
+
+
+def _insert_attempt(
+    tx: Transaction,
+    run_id: int,
+    workflow_id: int,
+    version_id: int,
+    workflow: Workflow,
+    now: int,
+    resumes: int | None = None,
+    name: str = "",
+) -> int:
+    parameters = {
+        "run_id": run_id,
+        "name": name,
+        "workflow_id": workflow_id,
+        "version_id": version_id,
+        "max_active_runs": workflow.max_active_runs,
+        "max_active_tasks": workflow.max_active_tasks,
+        "scope": workflow.max_active_tasks_scope,
+        "resumes": resumes,
+        "no": False,
+        "now": now,
+    }
+    ((attempt_id,),) = tx.run(INSERT_ATTEMPT, parameters)
+    return int(attempt_id)
+
+
+def start_queued_runs(tx: Transaction, workflow_id: int, now: int, limit: int = 100) -> Committed | None:
+    """Start the oldest queued runs of a workflow that is not paused, as many as its limit allows."""
+    ((_, is_paused),) = tx.run(LOCK_WORKFLOW, {"id": workflow_id})
+    if is_paused:
+        return None
+    rows = tx.run(STARTABLE, {"workflow_id": workflow_id, "now": now, "limit": limit})
+    if not rows:
+        return None
+    graph = RunGraph(tx, now)
+    graph.lock(row[0] for row in rows)
+    advance = Advance(graph)
+    room = _room(tx, workflow_id, graph.attempt(rows[0][0]))
+    for (attempt_id,) in rows[:room]:
+        _start(tx, graph, advance, graph.attempt(attempt_id))
+    committed = settle_and_flush(advance, graph)
+    tx.should_notify = tx.should_notify or committed.scheduled + committed.scheduled_inline > 0
+    return committed
+
+
+def _room(tx: Transaction, workflow_id: int, attempt: Attempt) -> int | None:
+    if attempt.max_active_runs is None:
+        return None
+    ((running,),) = tx.run(RUNNING_RUNS, {"workflow_id": workflow_id})
+    return max(0, attempt.max_active_runs - int(running))
+
+
+def _start(tx: Transaction, graph: RunGraph, advance: Advance, attempt: Attempt) -> None:
+    """Insert the whole task tree of an attempt and open its root."""
+    workflow = tx.shared(Definitions).version(tx, attempt.workflow_version_id).workflow
+    ids = graph.new_ids(len(workflow.nodes))
+    growth = grow_tasks(workflow.nodes, ids, attempt_id=attempt.id, under=None, generation=0, grown_by=None)
+    graph.add(growth.tasks, growth.edges)
+    attempt.root_id = growth.tasks[0].id
+    if workflow.timeout_seconds is not None:
+        timeout_at = graph.now + round(workflow.timeout_seconds * 1_000_000)
+        tx.change(SET_TIMEOUT, {"id": attempt.id, "timeout_at": timeout_at})
+    resumed = resume_tasks(tx, attempt.id, growth.tasks)
+    advance.start(attempt, growth.tasks[0], resumed)
+
+
+def cancel_attempt(tx: Transaction, attempt_id: int, now: int) -> Committed:
+    """Ask a run to stop. What runs is stopped by its agent; everything else ends now."""
+    graph = RunGraph(tx, now)
+    graph.lock([attempt_id])
+    attempt = graph.attempt(attempt_id)
+    if attempt.state not in ("queued", "running"):
+        raise StateError(f"cannot stop run {attempt.run_id}: it already ended as `{attempt.state}`")
+    advance = Advance(graph)
+    if attempt.root_id is None:
+        _abandon(graph, attempt)
+    else:
+        advance.cancel(attempt)
+    tx.should_notify = True
+    return settle_and_flush(advance, graph)
+
+
+def _abandon(graph: RunGraph, attempt: Attempt) -> None:
+    """It never started, so there is nothing to stop."""
+    graph.record(Event(attempt.id, None, attempt.state, "canceled", Actor.USER, 0, graph.now))
+    attempt.state, attempt.ended_at, attempt.is_changed = "canceled", graph.now, True
+
+
+def time_out_attempt(tx: Transaction, attempt_id: int, now: int) -> Committed:
+    """A run took longer than its workflow allows."""
+    graph = RunGraph(tx, now)
+    graph.lock([attempt_id])
+    attempt = graph.attempt(attempt_id)
+    advance = Advance(graph)
+    if attempt.state == "running":
+        workflow = tx.shared(Definitions).version(tx, attempt.workflow_version_id).workflow
+        advance.time_out(attempt, State.SKIPPED if workflow.on_timeout == "skip" else State.CANCELED)
+        tx.should_notify = True
+    return settle_and_flush(advance, graph)
+
+
+def clear_tasks(tx: Transaction, attempt_id: int, task_ids: list[int], now: int) -> Committed:
+    """Give tasks of an attempt a new series of tries; the run goes on."""
+    graph = RunGraph(tx, now)
+    graph.lock([attempt_id])
+    advance = Advance(graph)
+    advance.clear(graph.tasks(task_ids))
+    tx.should_notify = True
+    return settle_and_flush(advance, graph)
+
+
+def latest_attempt(tx: Transaction, run_id: int) -> int:
+    ((attempt_id,),) = tx.run(LATEST_ATTEMPT, {"run_id": run_id})
+    if attempt_id is None:
+        raise NotFoundError(f"there is no run {run_id}")
+    return int(attempt_id)

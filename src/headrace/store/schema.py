@@ -1,0 +1,357 @@
+"""The tables. Instants are whole microseconds since 1970 (UTC), documents are JSON text.
+
+Whatever must always hold is said here (foreign keys, unique and partial indexes, CHECKs), not hoped for in Python.
+Every hot statement has an index of its own whose size follows what is active, never the finished history.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+from headrace.state import State
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+# SQLite gives a rowid of its own only to a column that is exactly INTEGER PRIMARY KEY.
+Id = BigInteger().with_variant(Integer, "sqlite")
+Instant = BigInteger()
+
+RUN_STATES = ("queued", "running", "success", "failed", "canceled")
+
+
+def _one_of(column: str, values: tuple[str, ...]) -> str:
+    return f"{column} IN ({', '.join(repr(str(value)) for value in values)})"
+
+
+def _where(condition: str) -> dict[str, Any]:
+    """The same partial index on both databases."""
+    return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
+
+
+project = Table(
+    "project",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("root", Text, nullable=False, comment="absolute path of the folder with the files"),
+    Column("created_at", Instant, nullable=False),
+)
+
+revision = Table(
+    "revision",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("project_id", Id, ForeignKey("project.id", ondelete="CASCADE"), nullable=False),
+    Column("file", Text, nullable=False, comment="relative to the project's root"),
+    Column("digest", Text, nullable=False, comment="of the file's bytes"),
+    Column("created_at", Instant, nullable=False),
+    Index("ix_revision_file", "project_id", "file", "id"),
+)
+
+source_error = Table(
+    "source_error",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("project_id", Id, ForeignKey("project.id", ondelete="CASCADE"), nullable=False),
+    Column("file", Text, nullable=False),
+    Column("line", Integer),
+    Column("message", Text, nullable=False),
+    Column("hint", Text),
+    Column("detail", Text),
+    Column("at", Instant, nullable=False),
+    UniqueConstraint("project_id", "file"),
+)
+
+workflow = Table(
+    "workflow",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("project_id", Id, ForeignKey("project.id", ondelete="CASCADE"), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("file", Text, nullable=False),
+    Column("current_version_id", Id, comment="the newest workflow_version"),
+    Column("is_paused", Boolean, nullable=False, default=False),
+    Column("is_gone", Boolean, nullable=False, default=False, comment="no file defines it any more"),
+    Column("created_at", Instant, nullable=False),
+    UniqueConstraint("project_id", "name"),
+    Index("ix_workflow_name", "name"),
+    Index("ix_workflow_file", "project_id", "file"),
+)
+
+workflow_version = Table(
+    "workflow_version",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("workflow_id", Id, ForeignKey("workflow.id", ondelete="CASCADE"), nullable=False),
+    Column("revision_id", Id, ForeignKey("revision.id", ondelete="CASCADE"), nullable=False),
+    Column("digest", Text, nullable=False, comment="of the definition"),
+    Column("definition", Text, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Index("ix_workflow_version_workflow", "workflow_id", "id"),
+    Index("ix_workflow_version_revision", "revision_id"),
+)
+
+schedule = Table(
+    "schedule",
+    metadata,
+    Column("workflow_id", Id, ForeignKey("workflow.id", ondelete="CASCADE"), primary_key=True),
+    Column("spec_digest", Text, nullable=False, comment="changes when the schedule itself changes"),
+    Column("next_logical_at", Instant),
+    Column("next_interval_start", Instant),
+    Column("next_interval_end", Instant),
+    Column("next_run_at", Instant, comment="when the next run is due; NULL: never"),
+    Column("last_logical_at", Instant, comment="of the newest run that this schedule started"),
+    Index("ix_schedule_due", "next_run_at", **_where("next_run_at IS NOT NULL")),
+)
+
+run = Table(
+    "run",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("workflow_id", Id, ForeignKey("workflow.id", ondelete="CASCADE"), nullable=False),
+    Column("key", Text, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("reason", Text),
+    Column("logical_at", Instant),
+    Column("unique_at", Instant, comment="logical_at where a second run for it is refused, else NULL"),
+    Column("interval_start", Instant),
+    Column("interval_end", Instant),
+    Column("run_after", Instant, nullable=False),
+    Column("params", Text, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("started_at", Instant),
+    Column("ended_at", Instant),
+    CheckConstraint(_one_of("state", RUN_STATES), name="state"),
+    UniqueConstraint("workflow_id", "key"),
+    UniqueConstraint("workflow_id", "unique_at"),
+    Index("ix_run_active", "workflow_id", "id", **_where("state IN ('queued', 'running')")),
+    Index("ix_run_queued", "run_after", **_where("state = 'queued'")),
+    Index("ix_run_ended", "ended_at", **_where("ended_at IS NOT NULL")),
+)
+
+attempt = Table(
+    "attempt",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("run_id", Id, ForeignKey("run.id", ondelete="CASCADE"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("name", Text, nullable=False, default=""),
+    Column("workflow_id", Id, ForeignKey("workflow.id", ondelete="CASCADE"), nullable=False),
+    Column("workflow_version_id", Id, ForeignKey("workflow_version.id", ondelete="CASCADE"), nullable=False),
+    Column("state", Text, nullable=False),
+    Column("reason", Text),
+    Column("is_cancel_requested", Boolean, nullable=False, default=False),
+    Column("growth", Integer, nullable=False, default=0),
+    Column("has_stores", Boolean, nullable=False, default=False, comment="some task left parameters for others"),
+    Column("root_id", Id),
+    Column("resumes_attempt_id", Id, comment="finished tasks of that attempt are carried over"),
+    Column("max_active_runs", Integer),
+    Column("max_active_tasks", Integer),
+    Column("max_active_tasks_scope", Text, nullable=False, default="run"),
+    Column("timeout_at", Instant, comment="when the run fails if it is still going"),
+    Column("created_at", Instant, nullable=False),
+    Column("started_at", Instant),
+    Column("ended_at", Instant),
+    CheckConstraint(_one_of("state", RUN_STATES), name="state"),
+    UniqueConstraint("run_id", "number"),
+    # At most one attempt of a run is going on at any time.
+    Index("uq_attempt_active", "run_id", unique=True, **_where("state IN ('queued', 'running')")),
+    Index("ix_attempt_running", "id", **_where("state = 'running'")),
+    Index("ix_attempt_timeout", "timeout_at", **_where("timeout_at IS NOT NULL AND state = 'running'")),
+    Index("ix_attempt_version", "workflow_version_id"),
+)
+
+task = Table(
+    "task",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=False),
+    Column("attempt_id", Id, ForeignKey("attempt.id", ondelete="CASCADE"), nullable=False),
+    Column("parent_id", Id),
+    Column("origin_id", Id, nullable=False),
+    Column("grown_by", Id),
+    Column("key", Text, nullable=False),
+    Column("map_index", Integer, nullable=False),
+    Column("generation", Integer, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("isolation", Text, nullable=False),
+    Column("operator", Text, nullable=False),
+    Column("trigger_rule", Text, nullable=False),
+    Column("decides", Boolean, nullable=False),
+    Column("body", Text),
+    Column("priority", Integer, nullable=False),
+    Column("pool", Text, nullable=False),
+    Column("pool_slots", Integer, nullable=False),
+    Column("queue", Text, nullable=False),
+    Column("timeout_seconds", Float),
+    Column("state", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("fence", Integer, nullable=False),
+    Column("agent_id", Id),
+    Column("try_number", Integer, nullable=False),
+    Column("max_tries", Integer, nullable=False),
+    Column("expected", Integer, nullable=False),
+    Column("succeeded", Integer, nullable=False),
+    Column("skipped", Integer, nullable=False),
+    Column("failed", Integer, nullable=False),
+    Column("upstream_failed", Integer, nullable=False),
+    Column("removed", Integer, nullable=False),
+    Column("setups", Integer, nullable=False),
+    Column("setups_succeeded", Integer, nullable=False),
+    Column("setups_skipped", Integer, nullable=False),
+    Column("children", Integer, nullable=False),
+    Column("children_open", Integer, nullable=False),
+    Column("children_failed", Integer, nullable=False),
+    Column("children_skipped", Integer, nullable=False),
+    Column("is_failing", Boolean, nullable=False),
+    Column("is_superseded", Boolean, nullable=False),
+    Column("due_at", Instant),
+    Column("scheduled_at", Instant),
+    Column("queued_at", Instant),
+    Column("started_at", Instant),
+    Column("first_started_at", Instant),
+    Column("ended_at", Instant),
+    Column("error", Text),
+    Column("decision", Text),
+    Column("poll_state", Text),
+    CheckConstraint(_one_of("state", tuple(State)), name="state"),
+    # One live row for each task of an attempt; superseded generations are history.
+    Index("uq_task_live", "attempt_id", "key", "map_index", unique=True, **_where("NOT is_superseded")),
+    Index("ix_task_parent", "parent_id"),
+    Index("ix_task_claimable", "queue", text("priority DESC"), "id", **_where("state = 'scheduled'")),
+    Index(
+        "ix_task_active", "pool", "attempt_id", "pool_slots", **_where("state IN ('queued', 'running', 'restarting')")
+    ),
+    Index("ix_task_due", "due_at", **_where("due_at IS NOT NULL")),
+    Index("ix_task_agent", "agent_id", **_where("agent_id IS NOT NULL")),
+)
+
+edge = Table(
+    "edge",
+    metadata,
+    Column("upstream_id", Id, nullable=False),
+    Column("downstream_id", Id, nullable=False),
+    Column("is_setup", Boolean, nullable=False),
+    PrimaryKeyConstraint("upstream_id", "downstream_id"),
+    Index("ix_edge_downstream", "downstream_id"),
+)
+
+try_ = Table(
+    "try",
+    metadata,
+    Column("task_id", Id, nullable=False),
+    Column("fence", Integer, nullable=False),
+    Column("try_number", Integer, nullable=False),
+    Column("agent_id", Id),
+    Column("state", Text, nullable=False, comment="the state that this execution led to"),
+    Column("started_at", Instant),
+    Column("ended_at", Instant, nullable=False),
+    Column("error", Text),
+    Column("log", Text, comment="path below the logs folder"),
+    PrimaryKeyConstraint("task_id", "fence"),
+)
+
+value = Table(
+    "value",
+    metadata,
+    Column("task_id", Id, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("attempt_id", Id, nullable=False),
+    Column("kind", Text, nullable=False, comment="result: by name · export, store: parameters for others"),
+    Column("document", Text, nullable=False),
+    Column("length", Integer),
+    PrimaryKeyConstraint("task_id", "kind", "name"),
+    Index("ix_value_params", "attempt_id", "task_id", **_where("kind IN ('export', 'store')")),
+)
+
+pool = Table(
+    "pool",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("slots", Integer, nullable=False, comment="-1: without limit"),
+)
+
+agent = Table(
+    "agent",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("kind", Text, nullable=False, comment="agent or scheduler"),
+    Column("name", Text, nullable=False),
+    Column("place", Text, nullable=False, comment="tells whether two processes see the same process ids"),
+    Column("pid", Integer, nullable=False),
+    Column("slots", Integer, nullable=False, default=0),
+    Column("queues", Text, nullable=False, default="[]"),
+    Column("started_at", Instant, nullable=False),
+    Column("renewed_at", Instant, nullable=False),
+    Column("lease_until", Instant, nullable=False),
+    Column("is_lost", Boolean, nullable=False, default=False, comment="stopped, or its lease ran out and was taken"),
+    Index("ix_agent_lease", "lease_until", **_where("NOT is_lost")),
+)
+
+event = Table(
+    "event",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("attempt_id", Id, nullable=False),
+    Column("task_id", Id),
+    Column("before", Text),
+    Column("after", Text, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("try_number", Integer, nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("reason", Text),
+    Index("ix_event_attempt", "attempt_id", "id"),
+)
+
+variable = Table(
+    "variable",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("document", Text, nullable=False),
+)
+
+connection = Table(
+    "connection",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("document", Text, nullable=False),
+)
+
+counter = Table(
+    "counter",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("next", Id, nullable=False),
+)
+
+# The layout that Alembic expects of its version table.
+schema_version = Table("schema_version", metadata, Column("version_num", String(32), primary_key=True))
+
+VERSIONS = ("0001",)
+"""Every schema version that this release knows, oldest first; the last is the one it needs."""

@@ -1,0 +1,75 @@
+"""Creating, checking and upgrading the schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlalchemy import insert, inspect, select
+
+from headrace.errors import SchemaError
+from headrace.store.database import Database, Transaction
+from headrace.store.schema import VERSIONS, counter, metadata, pool, schema_version
+from headrace.store.sql import Sql
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+DEFAULT_POOL = "default_pool"
+CREATE_SEQUENCE = Sql("CREATE SEQUENCE IF NOT EXISTS task_id_seq")
+LOCK_SETUP = Sql("SELECT pg_advisory_xact_lock(7235)")
+
+
+def prepare(database: Database, default_pool_slots: int = 128) -> None:
+    """Create the schema in an empty database; otherwise check that it is the one that this version needs."""
+    if database.dialect == "sqlite":
+        _create_folder(database)
+    version = current_version(database)
+    if version is None:
+        database.transact(lambda tx: _create(tx, default_pool_slots))
+    else:
+        check(database, version)
+
+
+def current_version(database: Database) -> str | None:
+    """The schema version of a database; None if it is empty."""
+    with database.read() as tx:
+        return current_version_in(tx)
+
+
+def check(database: Database, version: str | None) -> None:
+    """Raise SchemaError unless the database has exactly the schema that this version needs."""
+    needed = VERSIONS[-1]
+    if version == needed:
+        return
+    if version is None:
+        raise SchemaError(
+            f"the database `{database.display_name}` is empty", hint="`headrace db upgrade` creates the schema"
+        )
+    found = f"the database `{database.display_name}` is at schema {version}, this version needs {needed}"
+    if version in VERSIONS:
+        raise SchemaError(found, hint="`headrace db upgrade`")
+    raise SchemaError(found, hint="a newer Headrace has upgraded it: install that version here, too")
+
+
+def _create_folder(database: Database) -> None:
+    path = database.engine.url.database
+    if path and path != ":memory:":
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+
+
+def _create(tx: Transaction, default_pool_slots: int) -> None:
+    if tx.dialect == "postgres":
+        tx.run(LOCK_SETUP)
+        tx.change(CREATE_SEQUENCE)
+    if current_version_in(tx) is not None:
+        return  # another process created it while we waited for the lock
+    metadata.create_all(tx.connection)
+    tx.execute(insert(schema_version).values(version_num=VERSIONS[-1]))
+    tx.execute(insert(counter).values(name="task", next=1))
+    tx.execute(insert(pool).values(name=DEFAULT_POOL, slots=default_pool_slots))
+
+
+def current_version_in(tx: Transaction) -> str | None:
+    """The version as a transaction sees it."""
+    if not inspect(tx.connection).has_table(schema_version.name):
+        return None
+    row = tx.execute(select(schema_version.c.version_num)).fetchone()
+    return None if row is None else str(row[0])

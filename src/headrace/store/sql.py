@@ -1,0 +1,43 @@
+"""Hot statements: plain SQL text with bound parameters, written once and rendered once per database.
+
+Three things are spelled differently by the two databases, and only these are rendered: `IN :ids[]` takes a list
+parameter; `ROWS(:rows)` reads a list of rows as a table; `[[postgres: …]]` is left out on SQLite.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+_LIST = re.compile(r"IN :(\w+)\[\]")
+_ONLY = re.compile(r"\[\[(sqlite|postgres): (.*?)\]\]", re.DOTALL)
+_PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
+
+
+class Sql:
+    """One statement in both dialects."""
+
+    def __init__(self, text: str, *, rows: Sequence[tuple[str, str]] = ()) -> None:
+        """`rows` names the columns of `ROWS(:rows)` with their PostgreSQL types."""
+        self.sqlite = _for_sqlite(text, rows)
+        self.postgres = _for_postgres(text, rows)
+
+    def render(self, dialect: str) -> str:
+        return self.sqlite if dialect == "sqlite" else self.postgres
+
+
+def _keep_only(text: str, dialect: str) -> str:
+    return _ONLY.sub(lambda match: match[2] if match[1] == dialect else "", text)
+
+
+def _for_sqlite(text: str, rows: Sequence[tuple[str, str]]) -> str:
+    columns = ", ".join(f"value ->> '$.{name}' AS \"{name}\"" for name, _ in rows)
+    text = text.replace("ROWS(:rows)", f"(SELECT {columns} FROM json_each(:rows))")
+    return _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", _keep_only(text, "sqlite"))
+
+
+def _for_postgres(text: str, rows: Sequence[tuple[str, str]]) -> str:
+    columns = ", ".join(f'"{name}" {type_}' for name, type_ in rows)
+    text = text.replace("ROWS(:rows)", f"json_to_recordset(CAST(:rows AS json)) AS rows_of({columns})")
+    text = _LIST.sub(r"= ANY(:\1)", _keep_only(text, "postgres")).replace("%", "%%")
+    return _PARAMETER.sub(r"%(\1)s", text)

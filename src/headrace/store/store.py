@@ -1,0 +1,83 @@
+"""The store: one database, prepared, with its wake-ups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+from headrace.clock import to_micros
+from headrace.store.database import Database, Transaction
+from headrace.store.setup import prepare
+from headrace.store.sql import Sql
+from headrace.store.wakeups import NOTIFY, Wakeups
+
+T = TypeVar("T")
+
+DATABASE_NOW = Sql("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS bigint)")
+
+
+class Store:
+    """Everything that is true. Open it with a URL; transactions are the caller's."""
+
+    def __init__(self, url: str, *, default_pool_slots: int = 128) -> None:
+        self.database = Database(url)
+        prepare(self.database, default_pool_slots)
+        self.wakeups = Wakeups(self.database)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether other machines may use it at the same time."""
+        return self.database.dialect != "sqlite"
+
+    @contextmanager
+    def begin(self) -> Iterator[Transaction]:
+        """A transaction that may write."""
+        with self.database.begin() as tx:
+            yield tx
+            wake = self._notify(tx)
+        if wake:
+            self.wakeups.announce()
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        """Statements that only read."""
+        with self.database.read() as tx:
+            yield tx
+
+    def transact(self, work: Callable[[Transaction], T]) -> T:
+        """Run `work` in a transaction, again if somebody else was first; then wake whoever waits for it."""
+
+        def notifying(tx: Transaction) -> tuple[T, bool]:
+            result = work(tx)
+            return result, self._notify(tx)
+
+        result, wake = self.database.transact(notifying)
+        if wake:
+            self.wakeups.announce()
+        return result
+
+    def _notify(self, tx: Transaction) -> bool:
+        if tx.should_notify and self.is_shared:
+            tx.change(NOTIFY)
+        return tx.should_notify
+
+    def clock_offset(self) -> timedelta:
+        """How far this machine's clock is behind the database's, so that hosts with wrong clocks agree."""
+        if not self.is_shared:
+            return timedelta(0)
+        with self.read() as tx:
+            before = datetime.now(UTC)
+            ((micros,),) = tx.run(DATABASE_NOW)
+            after = datetime.now(UTC)
+        middle = (to_micros(before) + to_micros(after)) // 2
+        return timedelta(microseconds=micros - middle)
+
+    def close(self) -> None:
+        """Close this thread's connection; other threads close their own."""
+        self.database.close()
+
+    def dispose(self) -> None:
+        self.wakeups.stop()
+        self.database.dispose()

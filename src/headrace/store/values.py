@@ -1,0 +1,105 @@
+"""Named results of tasks, variables and connections: what user code may ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace.store.database import Transaction
+from headrace.store.sql import Sql
+
+TASK_VALUES = Sql(
+    """
+    SELECT task.key, task.map_index, task.kind, value.document
+    FROM task LEFT JOIN value ON value.task_id = task.id AND value.kind = 'result' AND value.name = :name
+    WHERE task.attempt_id = :attempt_id AND task.key IN :keys[] AND NOT task.is_superseded
+    ORDER BY task.key, task.map_index
+    """
+)
+SET_VALUE = Sql(
+    """
+    INSERT INTO value (task_id, name, attempt_id, kind, document, length)
+    VALUES (:task_id, :name, :attempt_id, 'result', :document, :length)
+    ON CONFLICT (task_id, kind, name) DO UPDATE SET document = excluded.document, length = excluded.length
+    """
+)
+ATTEMPT_OF = Sql(
+    """
+    SELECT max(attempt.id)
+    FROM attempt JOIN run ON run.id = attempt.run_id JOIN workflow ON workflow.id = run.workflow_id
+    WHERE workflow.name = :workflow AND run.key = :run_key
+    """
+)
+GET_VARIABLE = Sql("SELECT document FROM variable WHERE name = :name")
+SET_VARIABLE = Sql(
+    """
+    INSERT INTO variable (name, document) VALUES (:name, :document)
+    ON CONFLICT (name) DO UPDATE SET document = excluded.document
+    """
+)
+DELETE_VARIABLE = Sql("DELETE FROM variable WHERE name = :name")
+GET_CONNECTION = Sql("SELECT document FROM connection WHERE name = :name")
+SET_CONNECTION = Sql(
+    """
+    INSERT INTO connection (name, document) VALUES (:name, :document)
+    ON CONFLICT (name) DO UPDATE SET document = excluded.document
+    """
+)
+
+
+class TaskValues:
+    """The values of one task under one name: a single one, or one per instance."""
+
+    def __init__(self) -> None:
+        self.is_mapped = False
+        self.by_index: dict[int, str] = {}
+
+    @property
+    def documents(self) -> list[str]:
+        """The JSON documents in the order of the instances."""
+        return [self.by_index[index] for index in sorted(self.by_index)]
+
+
+def task_values(tx: Transaction, attempt_id: int, keys: Sequence[str], name: str) -> dict[str, TaskValues]:
+    """Results by task key, for the tasks that exist."""
+    found: dict[str, TaskValues] = {}
+    parameters = {"attempt_id": attempt_id, "keys": list(keys), "name": name}
+    for key, map_index, kind, document in tx.run(TASK_VALUES, parameters):
+        values = found.setdefault(key, TaskValues())
+        values.is_mapped = values.is_mapped or kind == "mapped"
+        if document is not None:
+            values.by_index[map_index] = document
+    return found
+
+
+def set_value(tx: Transaction, task_id: int, attempt_id: int, name: str, document: str, length: int | None) -> None:
+    """Store a named result at once, before the try has ended."""
+    parameters = {"task_id": task_id, "attempt_id": attempt_id, "name": name, "document": document, "length": length}
+    tx.change(SET_VALUE, parameters)
+
+
+def attempt_of_run(tx: Transaction, workflow: str, run_key: str) -> int | None:
+    """The newest attempt of a run, by names."""
+    ((attempt_id,),) = tx.run(ATTEMPT_OF, {"workflow": workflow, "run_key": run_key})
+    return None if attempt_id is None else int(attempt_id)
+
+
+def get_variable(tx: Transaction, name: str) -> str | None:
+    rows = tx.run(GET_VARIABLE, {"name": name})
+    return rows[0][0] if rows else None
+
+
+def set_variable(tx: Transaction, name: str, document: str) -> None:
+    tx.change(SET_VARIABLE, {"name": name, "document": document})
+
+
+def delete_variable(tx: Transaction, name: str) -> bool:
+    return tx.change(DELETE_VARIABLE, {"name": name}) == 1
+
+
+def get_connection(tx: Transaction, name: str) -> str | None:
+    rows = tx.run(GET_CONNECTION, {"name": name})
+    return rows[0][0] if rows else None
+
+
+def set_connection(tx: Transaction, name: str, document: str) -> None:
+    tx.change(SET_CONNECTION, {"name": name, "document": document})

@@ -1,0 +1,83 @@
+"""Events wake, polling insures: how a loop learns that there may be something to do.
+
+In one process a condition wakes the others. Between processes PostgreSQL sends a notification with the commit, and
+SQLite's `data_version` tells cheaply that another process has committed. Nothing is correct because of a wake-up.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from headrace.errors import HeadraceError
+from headrace.store.database import Database
+from headrace.store.sql import Sql
+
+CHANNEL = "headrace"
+NOTIFY = Sql("[[postgres: NOTIFY headrace]][[sqlite: SELECT 1]]")
+SQLITE_POLL_SECONDS = 0.2
+_log = logging.getLogger("headrace.store")
+
+
+class Wakeups:
+    """Calls its listeners when this or another process changed something that others wait for."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._listeners: list[Callable[[], None]] = []
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def subscribe(self, listener: Callable[[], None]) -> None:
+        """Have a thread-safe function called after each change."""
+        self._listeners.append(listener)
+
+    def announce(self) -> None:
+        """Wake everybody in this process."""
+        for listener in self._listeners:
+            listener()
+
+    def start(self) -> None:
+        """Begin to listen to other processes."""
+        self._thread = threading.Thread(target=self._listen, name="headrace-wakeups", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _listen(self) -> None:
+        listen = self._poll_sqlite if self._database.dialect == "sqlite" else self._listen_postgres
+        while not self._stop.is_set():
+            try:
+                listen()
+            except (HeadraceError, OSError) as error:
+                _log.debug("lost the wake-up connection: %s", error)
+                self._database.close()
+                self._stop.wait(1.0)
+            except Exception as error:
+                _log.warning("lost the wake-up connection: %s", error)
+                self._database.close()
+                self._stop.wait(1.0)
+
+    def _poll_sqlite(self) -> None:
+        version = Sql("PRAGMA data_version")
+        last: Any = None
+        while not self._stop.wait(SQLITE_POLL_SECONDS):
+            with self._database.read() as tx:
+                ((current,),) = tx.run(version)
+            if last is not None and current != last:
+                self.announce()
+            last = current
+
+    def _listen_postgres(self) -> None:
+        with self._database.read() as tx:
+            driver: Any = tx.connection.connection.driver_connection
+            driver.execute(f"LISTEN {CHANNEL}")
+            while not self._stop.is_set():
+                # One notification or many: the listeners look at everything anyway.
+                for _ in driver.notifies(timeout=1.0, stop_after=1):
+                    self.announce()
