@@ -1,0 +1,76 @@
+"""Loads one `.dig` file: read, compiled and checked."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from headrace.authoring.dig.compiling import check_workflow_keys, compile_tree
+from headrace.authoring.dig.directives import Directives
+from headrace.authoring.dig.naming import check_workflow_name
+from headrace.authoring.dig.scheduling import compile_schedule, parse_timezone
+from headrace.authoring.dig.sources import read_source
+from headrace.authoring.dig.yaml_dialect import Section, place_of
+from headrace.definition import Place, Schedule, Workflow, check_workflow
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class DigFile:
+    """A loaded `.dig` file. Its workflow is complete, so a task process needs nothing but the project's folder."""
+
+    root: Path
+    """The project's folder, absolute; relative paths in the workflow are meant from here."""
+    file: str
+    workflows: tuple[Workflow, ...]
+
+
+def load_dig_file(root: Path, file: str) -> DigFile:
+    """Load the workflow of one file, which is relative to the project's folder. The file's name is the workflow's."""
+    source = read_source(root, file)
+    workflow = _workflow(source, PurePosixPath(file).stem, Place(file=file, line=1))
+    return DigFile(root=root.resolve(), file=file, workflows=(check_workflow(workflow),))
+
+
+def read_called_workflow(root: Path, file: str) -> Section:
+    """The tasks of a file that another workflow calls, as the body of a group whose tasks work in the file's folder.
+
+    What belongs to a workflow of its own, like its schedule, is left out.
+    """
+    source = read_source(root, file)
+    place = Place(file=file, line=1)
+    check_workflow_keys(source, f"workflow `{PurePosixPath(file).stem}`", place)
+    body = Section(source.place)
+    for key, value in source.items():
+        if key not in ("timezone", "schedule", "sla"):
+            body.put(key, value, source.places[key])
+    exported = Directives(body, f"workflow `{PurePosixPath(file).stem}`", place).export()
+    folder = PurePosixPath(file).parent.as_posix()
+    body.put("_export", {**exported, "_workdir": folder}, place_of(body, "_export", place))
+    return body
+
+
+def _workflow(source: Section, name: str, place: Place) -> Workflow:
+    check_workflow_name(name, place)
+    timezone = "UTC"
+    if source.get("timezone") is not None:
+        timezone = parse_timezone(source["timezone"], place_of(source, "timezone", place))
+    if "sla" in source:
+        log.warning("the `sla` of workflow `%s` is ignored", name)
+    return Workflow(
+        name=name,
+        language="dig",
+        nodes=compile_tree(source, f"+{name}", place),
+        timezone=timezone,
+        schedule=_schedule(source, timezone, place),
+        unique_logical_time=True,
+        place=place,
+    )
+
+
+def _schedule(source: Section, timezone: str, place: Place) -> Schedule | None:
+    if source.get("schedule") is None:
+        return None
+    return compile_schedule(source["schedule"], timezone, place_of(source, "schedule", place))

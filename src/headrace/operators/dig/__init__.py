@@ -1,0 +1,23 @@
+"""The operators of `.dig` tasks (`sh>`, `py>`, `for_each>`, …) and the small contract by which plug-ins add more.
+
+This room imports `authoring.dig`, `handoff` and `template`, and knows nothing of how a task came to run.
+"""
+
+from headrace.operators.dig.contract import Job, Operator, OperatorError, Outcome, Params, PollAgain
+from headrace.operators.dig.folders import working_folder
+from headrace.operators.dig.registry import Registered, find_operator, register
+from headrace.operators.dig.variables import builtin_variables
+
+__all__ = [
+    "Job",
+    "Operator",
+    "OperatorError",
+    "Outcome",
+    "Params",
+    "PollAgain",
+    "Registered",
+    "builtin_variables",
+    "find_operator",
+    "register",
+    "working_folder",
+]

@@ -1,0 +1,143 @@
+"""What an operator of a `.dig` task gets and gives. A plug-in's operators use exactly this.
+
+    def greet(job: Job) -> Outcome:
+        print("hello", job.params.text("_command"))
+        return Outcome(store={"greeted": True})
+
+    register("greet", greet)        # makes `greet>: Ann` work
+
+An operator that fails raises OperatorError, one that wants to be called again later raises PollAgain. Any other
+exception also fails the task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar, overload
+
+from headrace.authoring.dig import as_boolean, as_integer, as_map, as_seconds, as_text
+from headrace.definition import Place
+from headrace.errors import HeadraceError
+from headrace.handoff import Channel
+
+T = TypeVar("T")
+D = TypeVar("D")
+_REQUIRED: Any = object()
+
+
+class OperatorError(HeadraceError):
+    """The task failed, for the reason in the message."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        is_retryable: bool = True,
+        type_name: str | None = None,
+        detail: str = "",
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.is_retryable = is_retryable
+        """False: the same failure would come again, whatever `_retry` says."""
+        self.type_name = type_name or type(self).__name__
+        self.detail = detail
+        """The user's own traceback, if there is one."""
+
+
+class PollAgain(Exception):
+    """Call the operator again after a while, with this state. The task holds no process meanwhile."""
+
+    def __init__(self, after_seconds: float, state: dict[str, Any]) -> None:
+        super().__init__(after_seconds, state)
+        self.after_seconds = after_seconds
+        self.state = state
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a successful operator leaves behind."""
+
+    subtasks: Any = None
+    """A body as in a file (`{"sh>": …}` or `{"+a": …}`), which becomes the tasks below this one."""
+    export: dict[str, Any] = field(default_factory=dict)
+    """Parameters for the subtasks."""
+    store: dict[str, Any] = field(default_factory=dict)
+    """Parameters for the tasks that come after this one."""
+    reset: tuple[str, ...] = ()
+    """Dotted paths of parameters that are deleted before `store` is applied."""
+
+
+class Params:
+    """The evaluated parameters of a task, inherited ones and its own. Remembers which were asked for."""
+
+    def __init__(self, values: Mapping[str, Any], operator: str, asked: set[str] | None = None) -> None:
+        self._values = values
+        self._operator = operator
+        self.asked: set[str] = set() if asked is None else asked
+
+    def everything(self) -> dict[str, Any]:
+        """All parameters, for an operator that hands them on to user code."""
+        self.asked.update(self._values)
+        return dict(self._values)
+
+    def with_defaults(self, name: str) -> Params:
+        """These parameters, completed by those in the map of this name (`sh: {shell: [bash]}`)."""
+        defaults = self.read(name, as_map, {})
+        return Params({**defaults, **self._values}, self._operator, self.asked)
+
+    @overload
+    def read(self, key: str, convert: Callable[[Any], T]) -> T: ...
+    @overload
+    def read(self, key: str, convert: Callable[[Any], T], default: D) -> T | D: ...
+    def read(self, key: str, convert: Callable[[Any], Any], default: Any = _REQUIRED) -> Any:
+        """One parameter; without a default it is required."""
+        self.asked.add(key)
+        value = self._values.get(key)
+        name = f"{self._operator}>" if key == "_command" else key
+        if value is None:
+            if default is _REQUIRED:
+                raise OperatorError(f"parameter `{name}` is required but not set")
+            return default
+        try:
+            return convert(value)
+        except ValueError as error:
+            raise OperatorError(f"expected parameter `{name}` {error}") from None
+
+    def text(self, key: str) -> str:
+        return self.read(key, as_text)
+
+    def integer(self, key: str) -> int:
+        return self.read(key, as_integer)
+
+    def boolean(self, key: str, default: bool = False) -> bool:
+        return self.read(key, as_boolean, default)
+
+    def seconds(self, key: str) -> int:
+        return self.read(key, as_seconds)
+
+    def raw(self, key: str) -> Any:
+        """A body that becomes tasks, or None."""
+        return self.read(key, lambda value: value, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One call of an operator."""
+
+    key: str
+    operator: str
+    params: Params
+    root: Path
+    """The project's folder."""
+    folder: Path
+    """Where the task works: the project's folder or, below it, `_workdir`."""
+    state: dict[str, Any]
+    """What the operator kept when it last raised PollAgain; empty at first."""
+    place: Place
+    channel: Channel
+
+
+Operator = Callable[[Job], Outcome | None]

@@ -1,0 +1,92 @@
+"""The `py>` operator: calls a Python function in the task's process, or under another Python if `python` names one."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from headrace.handoff import user_traceback
+from headrace.operators.dig import python_program
+from headrace.operators.dig.contract import Job, OperatorError, Outcome
+from headrace.operators.dig.environment import own_variables, process_environment
+from headrace.operators.dig.shell import run_program
+
+
+def run_python(job: Job) -> Outcome:
+    """Call `module.function` with arguments from the parameters of the same names."""
+    params = job.params.with_defaults("py")
+    command = params.text("_command")
+    variables = own_variables(params, job.channel)
+    python = params.read("python", _words, None)
+    values = params.everything()
+    if python is not None:
+        return _run_elsewhere(job, python, command, values, variables)
+    with _surroundings(job, values, variables):
+        _call(command, values)
+        environment = python_program.env
+        return Outcome(environment.subtasks or None, environment.export_params, environment.store_params)
+
+
+def _call(command: str, values: dict[str, Any]) -> None:
+    try:
+        python_program.call(command, values)
+    except python_program.CommandError as error:
+        raise OperatorError(str(error)) from None
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+        raise _failure(code, "called sys.exit", error) from None
+    except Exception as error:
+        raise _failure(1, f"{error} ({type(error).__name__})", error) from None
+
+
+def _failure(code: int, reason: str, error: BaseException) -> OperatorError:
+    return OperatorError(
+        f"Python command failed with code {code}: {reason}",
+        type_name=type(error).__name__,
+        detail=user_traceback(error),
+    )
+
+
+@contextlib.contextmanager
+def _surroundings(job: Job, values: dict[str, Any], variables: dict[str, str]) -> Iterator[None]:
+    """The task's folder, environment, import path and `digdag` module, taken back afterwards."""
+    environment, path = dict(os.environ), list(sys.path)
+    # Appended, so that a file of the project cannot hide a module of the standard library.
+    sys.path += [str(folder) for folder in dict.fromkeys((job.folder, job.root)) if str(folder) not in sys.path]
+    sys.modules["digdag"] = python_program.module
+    python_program.env.begin(values)
+    os.environ.update(variables)
+    try:
+        with contextlib.chdir(job.folder):
+            yield
+    finally:
+        sys.path[:] = path
+        for key in set(os.environ) - set(environment):
+            del os.environ[key]
+        os.environ.update(environment)
+
+
+def _run_elsewhere(
+    job: Job, python: list[str], command: str, values: dict[str, Any], variables: dict[str, str]
+) -> Outcome:
+    with tempfile.TemporaryDirectory(prefix="headrace-py-") as folder:
+        source, target = Path(folder, "in.json"), Path(folder, "out.json")
+        source.write_text(json.dumps(values))
+        program = [*python, python_program.__file__, command, str(source), str(target)]
+        code = run_program(program, job.folder, process_environment(variables))
+        result: dict[str, Any] = json.loads(target.read_text()) if target.is_file() else {}
+    if code != 0 or "store" not in result:
+        error = result.get("error", {})
+        reason = f": {error['message']} ({error['class']})" if error else ""
+        raise OperatorError(f"Python command failed with code {code}{reason}", type_name=error.get("class"))
+    return Outcome(result["subtasks"] or None, result["export"], result["store"])
+
+
+def _words(value: Any) -> list[str]:
+    return [str(word) for word in value] if isinstance(value, list) else [str(value)]

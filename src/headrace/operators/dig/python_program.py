@@ -1,0 +1,163 @@
+"""The inside of a `py>` task: finds the function, fills its arguments from the parameters, provides `import digdag`.
+
+Works in the task process and also as a program of its own under another Python (`python_program.py COMMAND IN OUT`),
+so it uses nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import sys
+import traceback
+import types
+from typing import Any, Callable  # noqa: UP035 (also read by older Pythons)
+
+
+class CommandError(Exception):
+    """The command of a `py>` task cannot be called; the message says why."""
+
+
+class Environment:
+    """`digdag.env`: the task's parameters and what it leaves behind."""
+
+    def __init__(self) -> None:
+        self.begin({})
+
+    def begin(self, params: dict[str, Any]) -> None:
+        """Forget the last task. User modules may hold this object since they were imported, so it stays the same."""
+        self.params = params
+        self.store_params: dict[str, Any] = {}
+        self.export_params: dict[str, Any] = {}
+        self.subtasks: dict[str, Any] = {}
+
+    def store(self, params: dict[str, Any] | None = None, **named: Any) -> None:
+        """Give parameters to the tasks that come after this one."""
+        self.store_params.update(_as_json({**(params or {}), **named}))
+
+    def export(self, params: dict[str, Any] | None = None, **named: Any) -> None:
+        """Give parameters to the subtasks of this task."""
+        self.export_params.update(_as_json({**(params or {}), **named}))
+
+    def set_state(self, params: dict[str, Any] | None = None, **named: Any) -> None:
+        """Accepted and ignored, as it always was."""
+
+    def add_subtask(self, task: Callable[..., Any] | dict[str, Any] | None = None, **params: Any) -> None:
+        """Add a task below this one: a function with its parameters, or a task as in a `.dig` file."""
+        if isinstance(task, dict) or task is None:
+            body = {**(task or {}), **params}
+        else:
+            body = {"py>": _path_of(task), **params}
+        self.subtasks[f"+subtask{len(self.subtasks)}"] = _as_json(body)
+
+
+env = Environment()
+module = types.ModuleType("digdag", "What a `py>` task reads and leaves behind.")
+module.env = env  # type: ignore[attr-defined]
+
+
+def call(command: str, params: dict[str, Any]) -> None:
+    """Call `module.function`, `module.Class.method` or `module.Class` (its `run`) with its arguments filled in."""
+    target, name = _find(command, params)
+    if inspect.isclass(target):
+        target, name = _instance(target, params), f"{name}.run"
+        if not hasattr(target, "run"):
+            raise CommandError(f"class `{command}` has no method `run`")
+        target = target.run
+    if not callable(target):
+        raise CommandError(f"`{command}` is not a function")
+    target(**_arguments(target, name, params))
+
+
+def _find(command: str, params: dict[str, Any]) -> tuple[Any, str]:
+    *parts, name = command.split(".")
+    if not parts or not all((*parts, name)):
+        raise CommandError(f"expected `py>` to name a function like `module.function`, got: `{command}`")
+    found = _import(".".join(parts))
+    if found is not None:
+        return _attribute(found, name, ".".join(parts)), name
+    *parts, class_name = parts
+    found = _import(".".join(parts)) if parts else None
+    if found is None:
+        raise CommandError(f"there is no module `{'.'.join([*parts, class_name])}` for `py>: {command}`")
+    owner = _attribute(found, class_name, ".".join(parts))
+    if not inspect.isclass(owner):
+        raise CommandError(f"`{'.'.join(parts)}.{class_name}` is neither a module nor a class")
+    return _attribute(_instance(owner, params), name, f"{'.'.join(parts)}.{class_name}"), name
+
+
+def _import(name: str) -> types.ModuleType | None:
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        # Only the module itself may be missing; one that it imports is the user's mistake and is shown as such.
+        if error.name is not None and (name == error.name or name.startswith(error.name + ".")):
+            return None
+        raise
+
+
+def _attribute(owner: Any, name: str, owner_name: str) -> Any:
+    try:
+        return getattr(owner, name)
+    except AttributeError:
+        raise CommandError(f"`{owner_name}` has no `{name}`") from None
+
+
+def _instance(owner: type, params: dict[str, Any]) -> Any:
+    if owner.__init__ is object.__init__:  # type: ignore[misc]
+        return owner()
+    return owner(**_arguments(owner, "__init__", params))
+
+
+def _arguments(target: Any, name: str, params: dict[str, Any]) -> dict[str, Any]:
+    arguments: dict[str, Any] = {}
+    takes_everything = False
+    for parameter in inspect.signature(target).parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            takes_everything = True
+        elif parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
+            continue
+        elif parameter.name in params:
+            arguments[parameter.name] = params[parameter.name]
+        elif parameter.default is parameter.empty:
+            raise TypeError(f"Method '{name}' requires parameter '{parameter.name}' but not set")
+    return {**params, **arguments} if takes_everything else arguments
+
+
+def _path_of(function: Callable[..., Any]) -> str:
+    name = getattr(function, "__qualname__", "")
+    if not name or "<" in name:
+        raise TypeError("a subtask must be a function or method of a module, not a local one")
+    return f"{function.__module__}.{name}"
+
+
+def _as_json(value: Any) -> Any:
+    try:
+        return json.loads(json.dumps(value))
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"parameters must be made of JSON values: {error}") from None
+
+
+def main(command: str, source: str, target: str) -> int:
+    """Run one command with parameters from a file, and write what it leaves behind to another one."""
+    del sys.path[0]
+    sys.path.append(".")
+    with open(source, encoding="utf-8") as stream:
+        params = json.load(stream)
+    sys.modules["digdag"] = module
+    env.begin(params)
+    result: dict[str, Any] = {}
+    try:
+        call(command, params)
+        result = {"subtasks": env.subtasks, "export": env.export_params, "store": env.store_params}
+    except Exception as error:
+        traceback.print_exc()
+        result = {"error": {"class": type(error).__name__, "message": str(error)}}
+    with open(target, "w", encoding="utf-8") as stream:
+        json.dump(result, stream)
+    return 1 if "error" in result else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

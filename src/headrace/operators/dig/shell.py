@@ -1,0 +1,44 @@
+"""The `sh>` operator: a shell script that finds the parameters in its environment."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+from headrace.authoring.dig import as_list
+from headrace.operators.dig.contract import Job, OperatorError, Outcome
+from headrace.operators.dig.environment import as_variables, own_variables, process_environment
+from headrace.operators.dig.secret_references import fill_in_secrets
+
+
+def run_shell(job: Job) -> Outcome:
+    """Run a script with `/bin/sh`, or the program that `shell` lists, in the task's folder."""
+    params = job.params.with_defaults("sh")
+    script = fill_in_secrets(params.text("_command"), job.channel)
+    shell = [str(word) for word in params.read("shell", as_list, ["/bin/sh"])]
+    environment = process_environment({**as_variables(params.everything()), **own_variables(params, job.channel)})
+    with tempfile.TemporaryDirectory(prefix="headrace-sh-") as folder:
+        path = Path(folder, "runner.sh")
+        path.write_text(script, encoding="utf-8", errors="surrogateescape")
+        code = run_program([*shell, str(path)], job.folder, environment)
+    if code != 0:
+        raise OperatorError(f"Command failed with code {code}", type_name="CommandFailed")
+    return Outcome()
+
+
+def run_program(command: list[str], folder: Path, environment: dict[str, str]) -> int:
+    """Run a program with the task's own output until it ends. A signal counts as 128 more, as in a shell."""
+    try:
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise OperatorError(f"could not start `{command[0]}`: {reason}") from None
+    try:
+        code = process.wait()
+    except BaseException:
+        # The task is being stopped. The program gets the same chance to clean up before the whole group is killed.
+        process.terminate()
+        process.wait()
+        raise
+    return code if code >= 0 else 128 - code

@@ -1,0 +1,70 @@
+"""The variables that every `.dig` task has without asking: the run, its times, the task's name."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from headrace.authoring.dig import local_time, neighbours
+from headrace.definition import Workflow
+from headrace.handoff import RunContext, TaskRequest
+
+_SESSION_IDS = uuid.UUID("8a6f7d1e-3c0b-5d52-9f0e-6c1d2f7b4a90")
+"""Namespace of the ids below; any fixed one will do."""
+
+
+def builtin_variables(workflow: Workflow, request: TaskRequest) -> dict[str, Any]:
+    """The built-in variables of one task. Parameters that a user passed for the neighbouring times are kept."""
+    run = request.run
+    variables: dict[str, Any] = {
+        "timezone": run.timezone,
+        "project_id": run.project_id,
+        "session_id": run.run_id,
+        "attempt_id": run.attempt_id,
+        "session_uuid": str(uuid.uuid5(_SESSION_IDS, f"{run.project}\n{run.workflow}\n{run.run_key}")),
+        "task_name": request.key,
+    }
+    if run.attempt_name:
+        variables["retry_attempt_name"] = run.attempt_name
+    time = run.logical_time or run.run_after or run.started_at
+    if time is not None:
+        variables.update(_forms("session", local_time(time, run.timezone)))
+        variables.update(_neighbours(workflow, run, time, request.params))
+    return variables
+
+
+def _neighbours(workflow: Workflow, run: RunContext, time: datetime, params: Mapping[str, Any]) -> dict[str, Any]:
+    variables: dict[str, Any] = {}
+    last, following = neighbours(workflow, time)
+    for name, scheduled in (("last_session", last), ("next_session", following)):
+        found = scheduled or _passed(params.get(f"{name}_time"))
+        if found is not None:
+            variables.update(_forms(name, local_time(found, run.timezone)))
+    executed = _passed(params.get("last_executed_session_time"))
+    if executed is not None:
+        return {**variables, **_forms("last_executed_session", local_time(executed, run.timezone))}
+    nothing = dict.fromkeys(_forms("last_executed_session", time), "")
+    offset = local_time(time, run.timezone).strftime("%z")
+    return {**variables, **nothing, "last_executed_session_tz_offset": offset}
+
+
+def _forms(name: str, time: datetime) -> dict[str, Any]:
+    """A local time in all the forms that templates ask for."""
+    return {
+        f"{name}_time": time.isoformat(timespec="seconds"),
+        f"{name}_date": time.strftime("%Y-%m-%d"),
+        f"{name}_date_compact": time.strftime("%Y%m%d"),
+        f"{name}_local_time": time.strftime("%Y-%m-%d %H:%M:%S"),
+        f"{name}_tz_offset": time.strftime("%z"),
+        f"{name}_unixtime": int(time.timestamp()),
+    }
+
+
+def _passed(value: Any) -> datetime | None:
+    try:
+        time = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return None
+    return time if time.tzinfo is not None else None

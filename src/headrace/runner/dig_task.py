@@ -1,0 +1,147 @@
+"""Runs one task of a `.dig` workflow: evaluates its parameters, calls its operator, reports what came of it."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from headrace.authoring.dig import DigFile, compile_fragment, is_template, parse_retry, shown
+from headrace.definition import Node
+from headrace.errors import HeadraceError, did_you_mean
+from headrace.handoff import Channel, TaskError, TaskRequest, TaskResult, user_traceback
+from headrace.operators.dig import (
+    Job,
+    OperatorError,
+    Outcome,
+    Params,
+    PollAgain,
+    builtin_variables,
+    find_operator,
+    working_folder,
+)
+from headrace.template.javascript import Evaluator, merge
+
+log = logging.getLogger(__name__)
+_evaluator = Evaluator()
+_RETRY_COUNT = "retry_count"
+_DIRECTIVES = frozenset(("_command", "_check", "_retry", "_secrets"))
+"""Keys of a task that no operator needs to ask for."""
+
+
+def warm_up() -> None:
+    """Get ready what every task needs, so that processes forked later have it."""
+    _evaluator.warm_up()
+
+
+def run_dig_task(file: DigFile, request: TaskRequest, channel: Channel) -> TaskResult:
+    """Run one try. Failures of the task come back as results; only the end of the process itself is raised."""
+    values: dict[str, Any] = {}
+    obeys_retry = False
+    try:
+        inherited = merge(request.params, builtin_variables(file.workflows[0], request))
+        values = _evaluator.evaluate(inherited, request.node.config, _verbatim(request))
+        registered = find_operator(request.node.operator)
+        obeys_retry = registered.obeys_retry
+        job = _job(file, request, values, channel)
+        outcome = registered.run(job) or Outcome()
+        _report_unused(request.node, job.params)
+        return _success(request, outcome)
+    except PollAgain as poll:
+        return _again(request, poll.after_seconds, poll.state)
+    except Exception as error:
+        return _failure(request, error, values, is_retryable=obeys_retry and getattr(error, "is_retryable", True))
+
+
+def _verbatim(request: TaskRequest) -> frozenset[str]:
+    """In a failure handler `error` holds the engine's words, which may quote the very `${…}` that failed."""
+    return frozenset(("error",)) if "^error" in request.key else frozenset()
+
+
+def _job(file: DigFile, request: TaskRequest, values: dict[str, Any], channel: Channel) -> Job:
+    node = request.node
+    if not request.poll_state:
+        log.info("%s>: %s", node.operator, shown(values.get("_command")))
+    return Job(
+        key=request.key,
+        operator=node.operator,
+        params=Params(values, node.operator),
+        root=file.root,
+        folder=working_folder(file.root, values.get("_workdir")),
+        state=dict(request.poll_state),
+        place=node.place,
+        channel=channel,
+    )
+
+
+def _success(request: TaskRequest, outcome: Outcome) -> TaskResult:
+    node = request.node
+    growth = compile_fragment(outcome.subtasks or {}, f"{request.key}^sub", node.place)
+    upstream = (growth[0].key,) if growth else ()
+    check = compile_fragment(
+        node.config.get("_check") or {}, f"{request.key}^check", node.place, upstream=upstream, directive="_check"
+    )
+    return TaskResult(
+        task_id=request.task_id,
+        fence=request.fence,
+        outcome="success",
+        growth=(*growth, *check),
+        export=outcome.export,
+        store=outcome.store,
+        reset=outcome.reset,
+    )
+
+
+def _failure(request: TaskRequest, error: Exception, values: dict[str, Any], *, is_retryable: bool) -> TaskResult:
+    if is_retryable and is_template(request.node.config.get("_retry")):
+        again = _evaluated_retry(request, error, values.get("_retry"))
+        if again is not None:
+            return again
+    return TaskResult(
+        task_id=request.task_id,
+        fence=request.fence,
+        outcome="failed",
+        error=_task_error(error),
+        is_retryable=is_retryable,
+    )
+
+
+def _evaluated_retry(request: TaskRequest, error: Exception, value: Any) -> TaskResult | None:
+    """A `_retry` that only a try can evaluate is unknown to the engine: the task asks to be called again by itself."""
+    try:
+        retry = parse_retry(value)
+    except ValueError as problem:
+        log.error("expected `_retry` of task `%s` %s", request.key, problem)
+        return None
+    count = int(request.poll_state.get(_RETRY_COUNT, 0))
+    if count >= retry.limit:
+        return None
+    delay = retry.delay_seconds * retry.backoff**count
+    delay = delay if retry.max_delay_seconds is None else min(delay, retry.max_delay_seconds)
+    log.error("retry %d of %d in %g s: %s", count + 1, retry.limit, delay, error)
+    return _again(request, delay, {_RETRY_COUNT: count + 1})
+
+
+def _again(request: TaskRequest, after_seconds: float, state: dict[str, Any]) -> TaskResult:
+    return TaskResult(
+        task_id=request.task_id,
+        fence=request.fence,
+        outcome="again",
+        again_after_seconds=after_seconds,
+        poll_state=state,
+    )
+
+
+def _task_error(error: Exception) -> TaskError:
+    if isinstance(error, OperatorError):
+        return TaskError(type=error.type_name, message=str(error), traceback=error.detail)
+    if isinstance(error, HeadraceError):
+        return TaskError(type=type(error).__name__, message=str(error))
+    message = str(error) or type(error).__name__
+    return TaskError(type=type(error).__name__, message=message, traceback=user_traceback(error))
+
+
+def _report_unused(node: Node, params: Params) -> None:
+    for key in node.config:
+        if key not in params.asked and key not in _DIRECTIVES:
+            hint = did_you_mean(key, params.asked - set(node.config))
+            log.error("parameter `%s` of task `%s` is not used%s", key, node.key, f", {hint}" if hint else "")

@@ -1,0 +1,242 @@
+"""Evaluates `${…}` in parameters: each expression is JavaScript that sees the parameters as variables.
+
+Expressions run in an engine without any input or output, with limits on time and memory.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import quickjs
+
+from headrace.errors import HeadraceError, did_you_mean
+
+UNEVALUATED_KEYS = frozenset(("_do", "_else_do"))
+"""Bodies that become tasks of their own and are evaluated there, at any depth."""
+REMOVED_KEYS = frozenset(("_check", "_error"))
+"""Handlers, which no operator sees."""
+
+_OPAQUE = re.compile(r"\$\{[a-z]+:")
+# Strings may hold braces that do not count. A quote without its partner, as in a regular expression, is passed over.
+_BRACES_AND_STRINGS = re.compile(r"""[{}]|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|`(?:\\.|[^`\\])*`""", re.DOTALL)
+_BRACES = re.compile(r"[{}]")
+_UNDEFINED = re.compile(r"ReferenceError: (\S+) is not defined")
+
+# Texts cross as JSON with everything outside ASCII escaped: the engine's binding cuts plain texts at a NUL.
+_MACHINE = r"""
+(function () {
+  var root = {}, printed = "", compiled = new Map();
+  function define(target, key, value) {
+    Object.defineProperty(target, key, {value: value, writable: true, enumerable: true, configurable: true});
+  }
+  function compile(source) {
+    if (!compiled.has(source)) {
+      if (compiled.size >= 1000) compiled.clear();
+      compiled.set(source, new Function("with (this) { return (" + source + "\n) }"));
+    }
+    return compiled.get(source);
+  }
+  function text(value) {
+    if (value === null || value === undefined) return "";
+    if (typeof value === "string") return value;
+    var shown = JSON.stringify(value);
+    return shown === undefined ? "" : shown;
+  }
+  define(globalThis, "print", function () { printed += Array.prototype.join.call(arguments, ""); });
+  var actions = {
+    begin: function (params) { root = params; },
+    set: function (entry) { define(root, entry[0], entry[1]); },
+    evaluate: function (entry) {
+      var scope = root;
+      if (entry[1] !== null) {
+        scope = Object.create(root);
+        Object.keys(entry[1]).forEach(function (key) { define(scope, key, entry[1][key]); });
+      }
+      printed = "";
+      var value = text(compile(entry[0]).call(scope));
+      return JSON.stringify(printed + value);
+    }
+  };
+  return function (action, json) { return actions[action](JSON.parse(json)); };
+})()
+"""
+
+
+class ExpressionError(HeadraceError):
+    """A `${…}` that could not be evaluated."""
+
+
+class Expression(NamedTuple):
+    source: str
+
+
+def split(template: str) -> list[str | Expression]:
+    """Literal texts and expressions in turn. `$$` stands for `$`; `${secret:…}` and an unclosed `${` are literal."""
+    parts: list[str | Expression] = []
+    literal = position = 0
+    while (start := template.find("${", position)) >= 0:
+        position = start + 2
+        opaque = _OPAQUE.match(template, start)
+        end = None if opaque else _closing_brace(template, position)
+        if opaque is not None:
+            position = opaque.end()
+        elif end is not None:
+            parts += [template[literal:start].replace("$$", "$"), Expression(template[start + 2 : end])]
+            literal = position = end + 1
+    return [*parts, template[literal:].replace("$$", "$")]
+
+
+def _closing_brace(template: str, start: int) -> int | None:
+    for tokens in (_BRACES_AND_STRINGS, _BRACES):
+        depth = 1
+        for match in tokens.finditer(template, start):
+            depth += {"{": 1, "}": -1}.get(match[0], 0)
+            if depth == 0:
+                return match.start()
+    return None
+
+
+class Evaluator:
+    """Evaluates parameters in one JavaScript context, which is made at first use and kept.
+
+    Not for two threads at once. `preludes` are scripts that are run before anything else, such as libraries whose
+    functions expressions may call. A context that was made before a fork works in the child.
+    """
+
+    def __init__(
+        self, preludes: Sequence[str] = (), time_limit_seconds: float = 5.0, memory_limit_bytes: int = 64 * 1024 * 1024
+    ) -> None:
+        self._preludes = tuple(preludes)
+        self._time_limit_seconds = time_limit_seconds
+        self._memory_limit_bytes = memory_limit_bytes
+        self._machine: Any = None
+
+    def warm_up(self) -> None:
+        """Make the context now, so that forked children find it ready."""
+        if self._machine is None:
+            self._machine = self._make_machine()
+
+    def evaluate(
+        self,
+        params: Mapping[str, Any],
+        local: Mapping[str, Any] | None = None,
+        verbatim: frozenset[str] = frozenset(),
+    ) -> dict[str, Any]:
+        """Parameters overlaid with a task's own ones, every text in them evaluated, in order.
+
+        An expression sees the parameters, those of them evaluated that come before it, and of the task's own ones
+        those that come before it. `verbatim` names parameters that are data and are not evaluated.
+        """
+        merged = {key: value for key, value in merge(params, local or {}).items() if key not in REMOVED_KEYS}
+        return _Evaluation(self, dict(params)).top_level(merged, UNEVALUATED_KEYS | verbatim)
+
+    def render(self, text: str, params: Mapping[str, Any]) -> str:
+        """One text, with parameters that are evaluated already."""
+        return str(_Evaluation(self, dict(params)).value(text, None, "text"))
+
+    def call(self, action: str, argument: Any) -> Any:
+        """One step of the engine. Raises ExpressionError with the engine's own words."""
+        self.warm_up()
+        try:
+            return self._machine(action, json.dumps(argument))
+        except (quickjs.JSException, quickjs.StackOverflow, UnicodeError) as error:
+            raise ExpressionError(self._reason(str(error))) from None
+
+    def _reason(self, message: str) -> str:
+        reason = message.split("\n", 1)[0]
+        # An exhausted engine may be left half-way through anything; the next expression gets a new one.
+        if reason == "InternalError: interrupted":
+            self._machine = None
+            return f"it took longer than {self._time_limit_seconds:g} s"
+        if reason in ("null", "InternalError: out of memory"):
+            self._machine = None
+            return f"it needed more than {self._memory_limit_bytes // (1024 * 1024)} MB of memory"
+        return reason
+
+    def _make_machine(self) -> Any:
+        context = quickjs.Context()
+        context.set_memory_limit(self._memory_limit_bytes)
+        for prelude in self._preludes:
+            context.eval(prelude)
+        machine = context.eval(_MACHINE)
+        # An assignment in an expression must not leave a variable behind for the next one.
+        context.eval("Object.preventExtensions(globalThis)")
+        context.set_time_limit(self._time_limit_seconds)
+        return machine
+
+
+class _Evaluation:
+    """One pass over a map of parameters. `scope` holds what expressions see; the engine gets it with the first one."""
+
+    def __init__(self, evaluator: Evaluator, scope: dict[str, Any]) -> None:
+        self._evaluator = evaluator
+        self._scope = scope
+        self._is_loaded = False
+
+    def top_level(self, merged: Mapping[str, Any], verbatim: frozenset[str]) -> dict[str, Any]:
+        evaluated: dict[str, Any] = {}
+        for key, value in merged.items():
+            evaluated[key] = value if key in verbatim else self.value(value, None, key)
+            self._set(key, evaluated[key])
+        return evaluated
+
+    def value(self, value: Any, siblings: dict[str, Any] | None, path: str) -> Any:
+        """`siblings`: what an expression sees besides the parameters, the evaluated keys before it in its own map."""
+        if not _has_dollar(value):
+            return value
+        if isinstance(value, str):
+            return "".join(
+                part if isinstance(part, str) else self._expression(part, siblings, path) for part in split(value)
+            )
+        if isinstance(value, list):
+            return [self.value(item, siblings, f"{path}[{index}]") for index, item in enumerate(value)]
+        return self._map(value, path)
+
+    def _map(self, value: Mapping[str, Any], path: str) -> dict[str, Any]:
+        evaluated: dict[str, Any] = {}
+        for key, item in value.items():
+            evaluated[key] = item if key in UNEVALUATED_KEYS else self.value(item, evaluated, f"{path}.{key}")
+        return evaluated
+
+    def _expression(self, expression: Expression, siblings: dict[str, Any] | None, path: str) -> str:
+        try:
+            if not self._is_loaded:
+                self._evaluator.call("begin", self._scope)
+                self._is_loaded = True
+            text = json.loads(self._evaluator.call("evaluate", [expression.source, siblings]))
+        except ExpressionError as error:
+            raise self._failure(expression, path, error.message) from None
+        # JavaScript may cut a character in half; JSON and files cannot hold a half one.
+        return str(text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+    def _failure(self, expression: Expression, path: str, reason: str) -> ExpressionError:
+        undefined = _UNDEFINED.match(reason)
+        hint = did_you_mean(undefined[1], self._scope) if undefined else None
+        return ExpressionError(f"could not evaluate `${{{expression.source}}}` of `{path}`: {reason}", hint=hint)
+
+    def _set(self, key: str, value: Any) -> None:
+        if key in self._scope and self._scope[key] is value:
+            return
+        self._scope[key] = value
+        if self._is_loaded:
+            self._evaluator.call("set", [key, value])
+
+
+def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Maps grow together and keep the position of their keys; everything else is replaced by what is above."""
+    merged = dict(below)
+    for key, value in above.items():
+        present = merged.get(key)
+        merged[key] = merge(present, value) if isinstance(present, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _has_dollar(value: Any) -> bool:
+    if isinstance(value, str):
+        return "$" in value
+    if isinstance(value, dict):
+        return any(_has_dollar(item) for item in value.values())
+    return isinstance(value, list) and any(_has_dollar(item) for item in value)

@@ -1,0 +1,196 @@
+"""One try of a `.dig` task: built-in variables, outcomes, retries, polling, plug-ins, what gets imported."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from headrace.authoring import load_file
+from headrace.operators.dig import Job, Outcome, PollAgain, register
+
+
+def echoed(project, capfd, template: str, prefix: str = "", **request) -> str:
+    result = project.run(f"{prefix}\n+t: {{echo>: {json.dumps(template)}}}", **request)
+    assert result.outcome == "success", result.error
+    return capfd.readouterr().out.removesuffix("\n")
+
+
+@pytest.mark.parametrize(
+    ("template", "text"),
+    [
+        ("${timezone}", "Asia/Tokyo"),
+        ("${session_time}", "2026-02-04T00:05:06+09:00"),
+        ("${session_date} ${session_date_compact}", "2026-02-04 20260204"),
+        ("${session_local_time} ${session_tz_offset}", "2026-02-04 00:05:06 +0900"),
+        ("${session_unixtime + 1}", "1770131107"),
+        ("${project_id}.${session_id}.${attempt_id}", "1.2.3"),
+        ("${session_uuid.length}", "36"),
+        ("${task_name}", "+wf+t"),
+        ("${typeof retry_attempt_name}", "undefined"),
+        ("${typeof last_session_time}", "undefined"),
+        ("<${last_executed_session_time}${last_executed_session_unixtime}>", "<>"),
+        ("${last_executed_session_tz_offset}", "+0900"),
+    ],
+)
+def test_built_in_variables(project, capfd, template, text):
+    run = {"project_id": 1, "run_id": 2, "attempt_id": 3}
+    assert echoed(project, capfd, template, "timezone: Asia/Tokyo", run=run) == text
+
+
+def test_a_retried_attempt_knows_its_name(project, capfd):
+    assert echoed(project, capfd, "${retry_attempt_name}", run={"attempt_name": "again"}) == "again"
+
+
+def test_neighbouring_times_come_from_the_schedule(project, capfd):
+    template = "${last_session_time} ${next_session_date} ${next_session_unixtime}"
+    text = echoed(project, capfd, template, "schedule: {daily>: 07:00:00}", params={"last_session_time": "mine"})
+    assert text == "2026-02-03T00:00:00+00:00 2026-02-04 1770163200"
+
+
+def test_without_a_schedule_passed_times_are_put_into_all_forms(project, capfd):
+    params = {"last_session_time": "2026-01-01T00:00:00+00:00"}
+    assert echoed(project, capfd, "${last_session_date_compact}", params=params) == "20260101"
+
+
+def test_built_ins_win_over_parameters_and_lose_against_own_ones(project, capfd):
+    text = "+t: {task_name: mine, echo>: '${task_name} ${session_date}'}"
+    assert project.run(text, params={"session_date": "theirs"}).outcome == "success"
+    assert capfd.readouterr().out == "mine 2026-02-03\n"
+
+
+def test_exports_are_evaluated_in_the_order_they_were_written(project, capfd):
+    assert echoed(project, capfd, "${a}", params={"b": "x", "a": "${b}y"}) == "xy"
+
+
+def test_a_result_carries_the_claim_it_belongs_to(project):
+    result = project.run("+t: {echo>: hi}")
+    assert (result.task_id, result.fence, result.outcome, result.growth) == (7, 3, "success", ())
+
+
+def test_fail_gives_its_message(project):
+    result = project.run("+t: {fail>: 'no ${thing}', _retry: 3}", params={"thing": "luck"})
+    assert (result.outcome, result.error.message, result.is_retryable) == ("failed", "no luck", False)
+
+
+@pytest.mark.parametrize("task", ["echo>: ~", "if>: x, _do: {echo>: 1}", "loop>: x, _do: {echo>: 1}", "wait>: x"])
+def test_some_operators_are_not_retried_for_their_own_failure(project, task):
+    result = project.run(f"+t: {{{task}, _retry: 3}}")
+    assert (result.outcome, result.is_retryable) == ("failed", False)
+
+
+def test_an_undefined_variable_fails_for_good(project):
+    result = project.run("+t: {sh>: 'echo ${nope}', _retry: 3}")
+    assert (result.outcome, result.is_retryable, result.error.type) == ("failed", False, "ExpressionError")
+    assert result.error.message == "could not evaluate `${nope}` of `_command`: ReferenceError: nope is not defined"
+
+
+def test_a_failure_handler_reads_an_error_that_quotes_an_expression(project, capfd):
+    file = project.load("+t: {sh>: 'echo ${nope}', _error: {echo>: '${error.message}'}}")
+    task = file.workflows[0].nodes[1]
+    message = project.run_node(file, task).error.message
+    (handler,) = task.on_failure
+    assert project.run_node(file, handler, params={"error": {"message": message}}).outcome == "success"
+    assert capfd.readouterr().out == f"{message}\n"
+
+
+def test_an_unknown_operator_suggests_another(project):
+    result = project.run("+t: {for_eech>: {}, _retry: 3}")
+    assert (result.outcome, result.is_retryable) == ("failed", False)
+    assert result.error.message == "unknown operator `for_eech>`\nhint: did you mean `for_each>`?"
+
+
+def test_a_retry_that_is_evaluated_asks_to_be_called_again(project):
+    text = "+t: {sh>: exit 1, _retry: {limit: '${n}', interval: 10, interval_type: exponential, max_interval: 15}}"
+    results = [
+        project.run(text, params={"n": 2}, poll_state={"retry_count": count} if count else {}) for count in range(3)
+    ]
+    assert [result.outcome for result in results] == ["again", "again", "failed"]
+    assert [result.again_after_seconds for result in results[:2]] == [10.0, 15.0]
+    assert results[1].poll_state == {"retry_count": 2}
+
+
+def test_wait_holds_no_process(project):
+    result = project.run("+t: {wait>: 1m 30s}")
+    assert result.outcome == "again"
+    assert 89 < result.again_after_seconds <= 90
+    assert project.run("+t: {wait>: 1m 30s, poll_interval: 20s}").again_after_seconds == 20
+    started = datetime.fromisoformat(result.poll_state["wait_started_at"])
+    assert started.tzinfo is not None
+    long_ago = {"wait_started_at": (datetime.now(UTC) - timedelta(seconds=91)).isoformat()}
+    assert project.run("+t: {wait>: 1m 30s}", poll_state=long_ago).outcome == "success"
+
+
+def test_a_blocking_wait_takes_no_interval(project):
+    assert project.run("+t: {wait>: 0s, blocking: true}").outcome == "success"
+    assert "cannot be combined" in project.run("+t: {wait>: 1s, blocking: true, poll_interval: 1s}").error.message
+
+
+def test_unused_parameters_are_logged_and_nothing_more(project, caplog):
+    with caplog.at_level(logging.ERROR):
+        result = project.run("+t: {wait>: 0s, pol_interval: 1s, _check: {echo>: 1}, _retry: 1}")
+    assert result.outcome == "success"
+    assert [record.getMessage() for record in caplog.records] == [
+        "parameter `pol_interval` of task `+wf+t` is not used, did you mean `poll_interval`?"
+    ]
+
+
+def test_parameters_given_to_user_code_count_as_used(project, caplog):
+    with caplog.at_level(logging.ERROR):
+        assert project.run("+t: {sh>: 'true', mine: 1}").outcome == "success"
+    assert caplog.records == []
+
+
+def test_a_plug_in_adds_an_operator(project):
+    def poll(job: Job) -> Outcome:
+        if not job.state:
+            raise PollAgain(2.5, {"seen": job.params.text("_command")})
+        return Outcome(store={"seen": job.state["seen"]}, reset=("old.key",))
+
+    register("poll_for_test", poll)
+    first = project.run("+t: {poll_for_test>: 5}")
+    assert (first.outcome, first.again_after_seconds, first.poll_state) == ("again", 2.5, {"seen": "5"})
+    second = project.run("+t: {poll_for_test>: 5}", poll_state=first.poll_state)
+    assert (second.outcome, second.store, second.reset) == ("success", {"seen": "5"}, ("old.key",))
+
+
+def test_an_operators_own_exception_fails_the_task(project):
+    def crash(job: Job) -> None:
+        raise RuntimeError("boom")
+
+    register("crash_for_test", crash)
+    result = project.run("+t: {crash_for_test>: 1}")
+    assert (result.error.type, result.error.message, result.is_retryable) == ("RuntimeError", "boom", True)
+    assert "in crash" in result.error.traceback
+
+
+def imported_by(module: str) -> set[str]:
+    heavy = ("quickjs", "sqlalchemy", "click", "jinja2", "pendulum")
+    program = f"import sys, {module}; print(*[name for name in {heavy} if name in sys.modules])"
+    return set(
+        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    )
+
+
+def test_loading_files_needs_no_javascript_and_running_tasks_no_database():
+    assert imported_by("headrace.authoring.dig.loading") == set()
+    assert imported_by("headrace.runner.dig_task") == {"quickjs"}
+
+
+def test_the_example_compiles():
+    folder = Path(__file__).parents[2] / "examples/hello_dig"
+    (workflow,) = load_file(folder, "hello.dig").workflows
+    assert [node.key for node in workflow.nodes] == [
+        "+hello",
+        "+hello+start",
+        "+hello+prepare",
+        "+hello+prepare+shell",
+        "+hello+prepare+python",
+        "+hello+each",
+        "+hello+end",
+    ]
