@@ -1,0 +1,164 @@
+"""From a DAG object to the compiled workflow that the engine runs."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+from headrace.authoring.dag.dags import DAG, effective_leaves
+from headrace.authoring.dag.order import effective_weights
+from headrace.authoring.dag.schedules import schedule_of, timezone_name
+from headrace.definition import (
+    NOOP,
+    ROOT,
+    TRIGGER_RULES,
+    Isolation,
+    Node,
+    Place,
+    Retry,
+    Workflow,
+    check_workflow,
+    to_json,
+)
+from headrace.errors import DefinitionError
+
+_LONGEST_RETRY_DELAY_SECONDS = 86_400.0
+
+# The JSON form leaves out what is at its default, which it recognises by identity.
+_NO_RETRY = Node(key="").retry
+_TRIGGER_RULES = {rule: rule for rule in TRIGGER_RULES} | {Node(key="").trigger_rule: Node(key="").trigger_rule}
+
+
+def compile_dag(dag: DAG, root: Path) -> Workflow:
+    """The checked definition of one DAG; places are relative to the project's folder."""
+    place = _place(dag.place, root)
+    workflow = Workflow(
+        name=dag.dag_id,
+        language="python",
+        nodes=(Node(key=ROOT, kind="group", place=place), *_nodes(dag, root)),
+        timezone=timezone_name(dag.timezone),
+        params=_params(dag, place),
+        schedule=schedule_of(dag, place),
+        max_active_runs=dag.max_active_runs,
+        max_active_tasks=dag.max_active_tasks,
+        timeout_seconds=None if dag.dagrun_timeout is None else dag.dagrun_timeout.total_seconds(),
+        on_timeout="skip",
+        is_paused_at_creation=dag.is_paused_upon_creation is True,
+        tags=tuple(sorted(dag.tags)),
+        description=dag.description or "",
+        place=place,
+    )
+    return check_workflow(workflow)
+
+
+def _nodes(dag: DAG, root: Path) -> list[Node]:
+    tasks = dag.task_dict
+    weights = effective_weights(
+        tasks,
+        {key: task.settings.priority_weight for key, task in tasks.items()},
+        {key: task.settings.weight_rule for key, task in tasks.items()},
+    )
+    deciding = effective_leaves(dag.tasks)
+    return [_node(dag, task, root, weights[key], key in deciding) for key, task in tasks.items()]
+
+
+def _node(dag: DAG, task: Any, root: Path, priority: int, decides: bool) -> Node:
+    settings = task.settings
+    operator, isolation = _operator(dag, task)
+    upstream = _in_file_order(dag, task.upstream_task_ids)
+    return Node(
+        key=task.task_id,
+        parent=ROOT,
+        kind="mapped" if task.is_mapped else "task",
+        upstream=upstream,
+        setups=tuple(key for key in upstream if task.is_teardown and dag.task_dict[key].is_setup),
+        trigger_rule=_TRIGGER_RULES[task.trigger_rule],
+        operator=operator,
+        config=_config(task),
+        retry=_retry(settings),
+        expand=task.expansion.length() if task.is_mapped else None,
+        decides=decides,
+        isolation=isolation,
+        timeout_seconds=None if settings.execution_timeout is None else settings.execution_timeout.total_seconds(),
+        priority=priority,
+        pool=settings.pool,
+        pool_slots=settings.pool_slots,
+        queue=settings.queue,
+        max_active_per_workflow=settings.max_active_tis_per_dag,
+        max_active_per_run=settings.max_active_tis_per_dagrun,
+        place=_place(task.place, root),
+        doc=settings.doc_md or settings.doc or "",
+    )
+
+
+def _in_file_order(dag: DAG, ids: set[str]) -> tuple[str, ...]:
+    return tuple(sorted(ids, key=lambda key: dag.task_dict[key].created))
+
+
+def _operator(dag: DAG, task: Any) -> tuple[str, Isolation]:
+    operator_class = task.operator_class if task.is_mapped else type(task)
+    name = vars(operator_class).get("operator_name") or operator_class.__name__
+    if name == NOOP and not task.is_mapped and not _has_own_work(task):
+        return NOOP, "inline"
+    isolation: Any = task.settings.isolation or dag.isolation or "process"
+    # The engine completes a no-op by itself; one with callbacks or outlets must reach a process.
+    return ("empty" if name == NOOP else name), isolation
+
+
+def _has_own_work(task: Any) -> bool:
+    settings = task.settings
+    return bool(settings.on_execute_callback or settings.on_success_callback or settings.inlets or settings.outlets)
+
+
+def _config(task: Any) -> dict[str, Any]:
+    """What people want to see of a task. Values that are no JSON are left out; code never gets in here."""
+    if task.is_mapped:
+        fields = {name: task.partial_kwargs.get(name) for name in task.operator_class.shown_fields}
+    else:
+        fields = {name: getattr(task, name, None) for name in task.shown_fields}
+    return {name: value for name, value in fields.items() if isinstance(value, str | int | float | bool)}
+
+
+def _retry(settings: Any) -> Retry:
+    if settings.retries <= 0:
+        return _NO_RETRY
+    backoff = settings.retry_exponential_backoff
+    delay = settings.retry_delay.total_seconds()
+    if not backoff:
+        return Retry(limit=settings.retries, delay_seconds=delay)
+    longest = _LONGEST_RETRY_DELAY_SECONDS
+    if settings.max_retry_delay is not None:
+        longest = min(longest, settings.max_retry_delay.total_seconds())
+    return Retry(
+        limit=settings.retries,
+        delay_seconds=delay,
+        backoff=2.0 if backoff is True else float(backoff),
+        jitter=True,
+        max_delay_seconds=longest,
+    )
+
+
+def _params(dag: DAG, place: Place) -> dict[str, Any]:
+    params = dag.params.dump()
+    for name, value in params.items():
+        try:
+            to_json(value)
+        except DefinitionError as error:
+            raise DefinitionError(
+                f"expected parameter `{name}` of DAG `{dag.dag_id}` to be a JSON value, got: {value!r}",
+                file=place.file,
+                line=place.line,
+            ) from error
+    return params
+
+
+def _place(written: tuple[str, int], root: Path) -> Place:
+    file, line = written
+    return Place(file=_relative(file, root), line=line)
+
+
+@functools.lru_cache(maxsize=64)
+def _relative(file: str, root: Path) -> str:
+    path = Path(file)
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else file

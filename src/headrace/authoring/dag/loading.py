@@ -1,0 +1,140 @@
+"""Load a Python file and compile the DAGs in it. This runs user code: only for processes that may be hurt by it."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import CodeType, ModuleType
+
+from headrace.authoring.dag import scope
+from headrace.authoring.dag.compiling import compile_dag
+from headrace.authoring.dag.dags import DAG
+from headrace.authoring.dag.user_frames import user_frames, user_traceback
+from headrace.definition import Workflow
+from headrace.errors import DefinitionError, HeadraceError, LoadError
+
+# Named, not imported: the room of other orchestrators' import paths builds on this one.
+_IMPORT_HOOK = "headrace.compat.airflow"
+
+
+@dataclass(frozen=True, slots=True)
+class DagFile:
+    """A loaded file: its compiled workflows, and its DAG objects for the process that runs their tasks."""
+
+    root: Path
+    file: str
+    workflows: tuple[Workflow, ...]
+    dags: dict[str, DAG]
+
+
+def load_dag_file(root: Path, file: str) -> DagFile:
+    """Execute one file and compile its DAGs; LoadError or DefinitionError point at the user's line."""
+    root = root.resolve()
+    importlib.import_module(_IMPORT_HOOK).install()
+    _put_on_path(root, root / file)
+    dags = _by_id(_collect(root, file), root, file)
+    try:
+        workflows = tuple(compile_dag(dag, root) for dag in dags.values())
+    except HeadraceError:
+        raise
+    except Exception as error:
+        raise LoadError(f"`{file}` could not be compiled: {_describe(error)}", file=file) from error
+    return DagFile(root=root, file=file, workflows=workflows, dags=dags)
+
+
+def _put_on_path(root: Path, path: Path) -> None:
+    """The project's folder comes first, then the file's own; tasks import from there, too, so they stay."""
+    for folder in dict.fromkeys((str(path.parent), str(root))):
+        if folder in sys.path:
+            sys.path.remove(folder)
+        sys.path.insert(0, folder)
+
+
+def _collect(root: Path, file: str) -> list[DAG]:
+    path = root / file
+    module = ModuleType(f"headrace_dag_{hashlib.sha256(str(path).encode()).hexdigest()[:16]}_{path.stem}")
+    module.__file__ = str(path)
+    code = _compiled(root, file)
+    sys.modules[module.__name__] = module
+    with scope.collecting() as entered:
+        _execute(code, module, root, file)
+    found = {id(dag): dag for dag in [*entered, *vars(module).values()] if isinstance(dag, DAG)}
+    return sorted(found.values(), key=lambda dag: dag.created)
+
+
+def _compiled(root: Path, file: str) -> CodeType:
+    # Not through the import system: its bytecode cache takes an edit within the same second for no edit.
+    try:
+        source = (root / file).read_bytes()
+        return compile(source, str(root / file), "exec", dont_inherit=True)
+    except OSError as error:
+        raise LoadError(f"`{file}` could not be read: {error.strerror}", file=file) from error
+    except (SyntaxError, ValueError) as error:
+        raise _load_error(error, root, file) from error
+
+
+def _execute(code: CodeType, module: ModuleType, root: Path, file: str) -> None:
+    try:
+        exec(code, module.__dict__)
+    except SystemExit as error:
+        line = _line(error, root, file)
+        text = "" if error.code is None else repr(error.code)
+        raise LoadError(f"`{file}` called sys.exit({text}) while it was loaded", file=line[0], line=line[1]) from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise _load_error(error, root, file) from error
+
+
+def _load_error(error: BaseException, root: Path, file: str) -> LoadError:
+    place, line = _line(error, root, file)
+    hint = None
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        hint = f"install the package that provides `{error.name}`, or put the module beside the file or in its project"
+    return LoadError(
+        f"`{file}` could not be loaded: {_describe(error)}",
+        hint=hint,
+        file=place,
+        line=line,
+        detail=user_traceback(error, root),
+    )
+
+
+def _line(error: BaseException, root: Path, file: str) -> tuple[str, int | None]:
+    if isinstance(error, SyntaxError) and error.filename:
+        return _relative(error.filename, root), error.lineno
+    frames = user_frames(error, root)
+    return (_relative(frames[-1].filename, root), frames[-1].lineno) if frames else (file, None)
+
+
+def _relative(filename: str, root: Path) -> str:
+    path = Path(filename)
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else filename
+
+
+def _describe(error: BaseException) -> str:
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    name = type(error).__name__
+    return f"{name}: {text}" if text else name
+
+
+def _by_id(dags: list[DAG], root: Path, file: str) -> dict[str, DAG]:
+    if not dags:
+        raise LoadError(
+            f"`{file}` has no DAG",
+            hint="create one with `with DAG(...)` at the top level of the file, or call your `@dag` function there",
+            file=file,
+        )
+    found: dict[str, DAG] = {}
+    for dag in dags:
+        other = found.setdefault(dag.dag_id, dag)
+        if other is not dag:
+            raise DefinitionError(
+                f"`{file}` has two DAGs with the id `{dag.dag_id}`, the first one at line {other.place[1]}",
+                file=_relative(dag.place[0], root),
+                line=dag.place[1],
+            )
+    return found

@@ -1,0 +1,44 @@
+"""`macros` in templates: dates, and a few modules that are imported when a template first uses them."""
+
+from __future__ import annotations
+
+import importlib
+from datetime import datetime, time, timedelta
+from typing import Any
+
+_MODULES = ("dateutil", "json", "random", "uuid", "yaml")
+
+
+class Macros:
+    datetime = datetime
+    timedelta = timedelta
+    time = time
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _MODULES:
+            raise AttributeError(f"there is no macro `{name}`")
+        module = importlib.import_module(name)
+        if name == "dateutil":
+            for part in ("parser", "relativedelta", "tz"):
+                importlib.import_module(f"dateutil.{part}")
+        setattr(self, name, module)
+        return module
+
+    @staticmethod
+    def ds_add(ds: str, days: int) -> str:
+        """A date (`YYYY-MM-DD`) some days later."""
+        return (datetime.strptime(str(ds), "%Y-%m-%d") + timedelta(days=days)).strftime("%Y-%m-%d")
+
+    @staticmethod
+    def ds_format(ds: str, input_format: str, output_format: str) -> str:
+        """A date in another format."""
+        return datetime.strptime(str(ds), input_format).strftime(output_format)
+
+    @staticmethod
+    def datetime_diff_for_humans(dt: Any, since: Any = None) -> str:
+        """`3 days ago`, or `2 hours before` another time."""
+        # Only templates that use this macro pay for pendulum.
+        import pendulum
+
+        other = None if since is None else pendulum.instance(since)
+        return str(pendulum.instance(dt).diff_for_humans(other))

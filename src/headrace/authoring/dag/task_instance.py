@@ -1,0 +1,280 @@
+"""The run and the try, as user code sees them: `dag_run` and `ti` of the context, and the context itself."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from headrace.authoring.dag.context import Context, Engine
+from headrace.authoring.dag.exceptions import AirflowException
+from headrace.authoring.dag.macros import Macros
+from headrace.authoring.dag.values import decode_value, encode_value, length_of
+from headrace.authoring.dag.variables import Connection, Lookup, VariableLookup
+from headrace.authoring.dag.xcom_arg import RETURN_VALUE
+
+
+def to_pendulum(instant: datetime | None) -> Any:
+    """The datetime type that DAG files expect."""
+    if instant is None:
+        return None
+    # Most tasks never look at a date, and pendulum costs more than the rest of a task process together.
+    import pendulum
+
+    return pendulum.instance(instant)
+
+
+class DagRun:
+    """One run of a DAG."""
+
+    def __init__(
+        self,
+        *,
+        dag_id: str,
+        run_id: str,
+        run_type: str = "manual",
+        conf: Mapping[str, Any] | None = None,
+        logical_time: datetime | None = None,
+        interval: tuple[datetime | None, datetime | None] = (None, None),
+        run_after: datetime | None = None,
+        started_at: datetime | None = None,
+    ) -> None:
+        self.dag_id = dag_id
+        self.run_id = run_id
+        self.run_type = run_type
+        self.conf = dict(conf or {})
+        self.logical_time = logical_time
+        self.state = "running"
+        self.external_trigger = run_type == "manual"
+        self._interval = interval
+        self._run_after = run_after
+        self._started_at = started_at
+
+    @property
+    def logical_date(self) -> Any:
+        return to_pendulum(self.logical_time)
+
+    @property
+    def execution_date(self) -> Any:
+        return self.logical_date
+
+    @property
+    def data_interval_start(self) -> Any:
+        return to_pendulum(self._interval[0] or self.logical_time)
+
+    @property
+    def data_interval_end(self) -> Any:
+        return to_pendulum(self._interval[1] or self.logical_time)
+
+    @property
+    def run_after(self) -> Any:
+        return to_pendulum(self._run_after)
+
+    @property
+    def start_date(self) -> Any:
+        return to_pendulum(self._started_at)
+
+    def __repr__(self) -> str:
+        return f"<DagRun {self.dag_id} {self.run_id}>"
+
+
+class TaskInstance:
+    """One try of one task, with what it has pushed so far."""
+
+    def __init__(
+        self,
+        *,
+        task: Any,
+        dag: Any,
+        dag_run: DagRun,
+        engine: Engine,
+        map_index: int = -1,
+        try_number: int = 1,
+        max_tries: int = 0,
+    ) -> None:
+        self.task = task
+        self.dag = dag
+        self.task_id: str = task.task_id
+        self.dag_id = dag_run.dag_id
+        self.dag_run = dag_run
+        self.run_id = dag_run.run_id
+        self.map_index = map_index
+        self.try_number = try_number
+        self.max_tries = max_tries
+        self.state = "running"
+        self.started_at = datetime.now(UTC)
+        self.pushed: dict[str, bytes] = {}
+        self.lengths: dict[str, int] = {}
+        self.followed: tuple[str, ...] | None = None
+        """The direct downstream tasks that go on, if this task has decided that."""
+        self.skipped: tuple[str, ...] = ()
+        """The tasks that this task has decided to skip."""
+        self._values: dict[str, Any] = {}
+        self._engine = engine
+
+    @property
+    def start_date(self) -> Any:
+        return to_pendulum(self.started_at)
+
+    @property
+    def logical_date(self) -> Any:
+        return self.dag_run.logical_date
+
+    execution_date = logical_date
+
+    @property
+    def hostname(self) -> str:
+        return socket.gethostname()
+
+    @property
+    def operator(self) -> str:
+        name: str = self.task.task_type
+        return name
+
+    @property
+    def log(self) -> logging.Logger:
+        return logging.getLogger("airflow.task")
+
+    def get_dagrun(self) -> DagRun:
+        return self.dag_run
+
+    def __repr__(self) -> str:
+        index = "" if self.map_index < 0 else f" [{self.map_index}]"
+        return f"<TaskInstance {self.dag_id}.{self.task_id} {self.run_id}{index}>"
+
+    def xcom_push(self, key: str, value: Any) -> None:
+        """Store a named result; it reaches the other tasks when this one ends."""
+        if not key:
+            raise ValueError("expected the name of a result to be a word, got an empty one")
+        self.pushed[key] = encode_value(value, key)
+        self._values[key] = value
+        length = length_of(value)
+        if length is None:
+            self.lengths.pop(key, None)
+        else:
+            self.lengths[key] = length
+
+    def xcom_pull(
+        self,
+        task_ids: str | Iterable[str] | None = None,
+        dag_id: str | None = None,
+        key: str = RETURN_VALUE,
+        include_prior_dates: bool = False,
+        session: Any = None,
+        *,
+        map_indexes: int | Iterable[int] | None = None,
+        default: Any = None,
+        run_id: str | None = None,
+    ) -> Any:
+        """The result of one task, or a list of results of several; a mapped task gives the list of its instances'."""
+        if include_prior_dates:
+            raise AirflowException("xcom_pull cannot look into earlier runs: `include_prior_dates` is not supported")
+        where = _where(self, dag_id, run_id)
+        if task_ids is None:
+            return self._pull_anywhere(key, where, map_indexes, default)
+        if isinstance(task_ids, str):
+            return self._pull_one(task_ids, key, where, map_indexes, default)
+        ids = list(task_ids)
+        if where or map_indexes is not None or self.task_id in ids:
+            return [self._pull_one(task_id, key, where, map_indexes, default) for task_id in ids]
+        found = self._engine.ask("get_values", tasks=ids, name=key)
+        return [decode_value(found[task_id]) if task_id in found else default for task_id in ids]
+
+    def _pull_one(
+        self, task_id: str, key: str, where: Mapping[str, str], map_indexes: int | Iterable[int] | None, default: Any
+    ) -> Any:
+        if map_indexes is not None and not isinstance(map_indexes, int):
+            return [self._pull_one(task_id, key, where, index, default) for index in map_indexes]
+        if task_id == self.task_id and not where and map_indexes in (None, self.map_index) and key in self._values:
+            return self._values[key]
+        index = None if map_indexes is None or map_indexes < 0 else map_indexes
+        try:
+            return decode_value(self._engine.ask("get_value", task=task_id, name=key, map_index=index, **where))
+        except LookupError:
+            return default
+
+    def _pull_anywhere(self, key: str, where: Mapping[str, str], map_indexes: Any, default: Any) -> Any:
+        """This task's own value; if it has none, that of the last task before it that has one."""
+        if where:
+            return self._pull_one(self.task_id, key, where, map_indexes, default)
+        if key in self._values:
+            return self._values[key]
+        before = self.task.get_flat_relative_ids(upstream=True)
+        ids = [task_id for task_id in self.dag.topological_ids() if task_id in before]
+        found = self._engine.ask("get_values", tasks=ids, name=key) if ids else {}
+        last = next((task_id for task_id in reversed(ids) if task_id in found), None)
+        return default if last is None else decode_value(found[last])
+
+    def get_template_context(self) -> Context:
+        return task_context(self)
+
+
+def _where(instance: TaskInstance, dag_id: str | None, run_id: str | None) -> dict[str, str]:
+    where: dict[str, str] = {}
+    if dag_id is not None and dag_id != instance.dag_id:
+        where["workflow"] = dag_id
+        where["run_key"] = run_id or instance.run_id
+    elif run_id is not None and run_id != instance.run_id:
+        where["run_key"] = run_id
+    return where
+
+
+def task_context(instance: TaskInstance) -> Context:
+    """The context of a try. Dates and lookups are made when they are first read."""
+    run, task, dag = instance.dag_run, instance.task, instance.dag
+    params = dag.params.dump() | task.settings.params.dump() | run.conf
+    values = {
+        "dag": dag,
+        "dag_run": run,
+        "run_id": run.run_id,
+        "task": task,
+        "ti": instance,
+        "task_instance": instance,
+        "params": params,
+        "map_index": instance.map_index,
+        "try_number": instance.try_number,
+        "map_index_template": task.settings.map_index_template,
+        "inlets": task.settings.inlets,
+        "outlets": task.settings.outlets,
+        "test_mode": False,
+        "conf": run.conf,
+    }
+    stamp = run.run_id if run.logical_time is None else run.logical_time.strftime("%Y%m%d")
+    values["task_instance_key_str"] = f"{run.dag_id}__{task.task_id}__{stamp}"
+    lazy = {"macros": Macros, "var": VariableLookup, "conn": lambda: Lookup(Connection.get)}
+    if run.logical_time is not None:
+        values |= _date_strings(run.logical_time.astimezone(UTC))
+        for name in ("logical_date", "execution_date", "data_interval_start", "data_interval_end"):
+            lazy[name] = lambda name=name: getattr(run, name)  # type: ignore[misc]
+    return Context(values, lazy)
+
+
+def _date_strings(instant: datetime) -> dict[str, str]:
+    day = timedelta(days=1)
+    names = {"": instant, "yesterday_": instant - day, "tomorrow_": instant + day}
+    strings = {f"{name}ds": when.strftime("%Y-%m-%d") for name, when in names.items()}
+    strings |= {f"{name}ds_nodash": when.strftime("%Y%m%d") for name, when in names.items()}
+    strings["ts"] = instant.isoformat()
+    strings["ts_nodash"] = instant.strftime("%Y%m%dT%H%M%S")
+    strings["ts_nodash_with_tz"] = instant.strftime("%Y%m%dT%H%M%S%z")
+    return strings
+
+
+def context_environment(context: Mapping[str, Any]) -> dict[str, str]:
+    """What the task's process and its children see of the context in their environment."""
+    run: DagRun = context["dag_run"]
+    settings = context["task"].settings
+    email = settings.email or ""
+    environment = {
+        "AIRFLOW_CTX_DAG_ID": run.dag_id,
+        "AIRFLOW_CTX_TASK_ID": context["task"].task_id,
+        "AIRFLOW_CTX_TRY_NUMBER": str(context["ti"].try_number),
+        "AIRFLOW_CTX_DAG_RUN_ID": run.run_id,
+        "AIRFLOW_CTX_DAG_OWNER": settings.owner,
+        "AIRFLOW_CTX_DAG_EMAIL": email if isinstance(email, str) else ",".join(email),
+    }
+    if "ts" in context:
+        environment |= {"AIRFLOW_CTX_LOGICAL_DATE": context["ts"], "AIRFLOW_CTX_EXECUTION_DATE": context["ts"]}
+    return environment

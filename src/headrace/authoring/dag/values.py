@@ -1,0 +1,107 @@
+"""Results as JSON and back. What JSON lacks travels in an envelope: {"__type": "date", "__value": "2026-02-03"}."""
+
+from __future__ import annotations
+
+import math
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from headrace.authoring.dag.exceptions import SerializationError
+
+_TYPE = "__type"
+_VALUE = "__value"
+_LARGEST_PLAIN_INT = 2**63 - 1
+
+
+def encode_value(value: Any, name: str) -> bytes:
+    """A result as JSON; SerializationError names the type that has no JSON form."""
+    return msgspec.json.encode(_to_json(value, name))
+
+
+def decode_value(value: Any) -> Any:
+    """A result out of decoded JSON."""
+    if isinstance(value, list):
+        return [decode_value(item) for item in value]
+    if isinstance(value, dict):
+        if _TYPE in value:
+            return _open(value[_TYPE], value[_VALUE])
+        return {key: decode_value(item) for key, item in value.items()}
+    return value
+
+
+def length_of(value: Any) -> int | None:
+    """How many elements a result has, if it has elements."""
+    return len(value) if isinstance(value, list | tuple | set | frozenset | Mapping) else None
+
+
+def _to_json(value: Any, name: str) -> Any:
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int(value) if abs(value) <= _LARGEST_PLAIN_INT else _envelope("int", str(int(value)))
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else _envelope("float", str(float(value)))
+    if isinstance(value, list):
+        return [_to_json(item, name) for item in value]
+    if isinstance(value, Mapping):
+        return _mapping(value, name)
+    return _special(value, name)
+
+
+def _mapping(value: Mapping[Any, Any], name: str) -> Any:
+    if _TYPE not in value and all(isinstance(key, str) for key in value):
+        return {str.__str__(key): _to_json(item, name) for key, item in value.items()}
+    return _envelope("dict", [[_to_json(key, name), _to_json(item, name)] for key, item in value.items()])
+
+
+def _special(value: Any, name: str) -> Any:
+    if isinstance(value, tuple | set | frozenset):
+        kind = "tuple" if isinstance(value, tuple) else "set" if isinstance(value, set) else "frozenset"
+        return _envelope(kind, [_to_json(item, name) for item in value])
+    if isinstance(value, datetime):
+        return _envelope("datetime", value.isoformat())
+    if isinstance(value, date):
+        return _envelope("date", value.isoformat())
+    if isinstance(value, timedelta):
+        return _envelope("timedelta", [value.days, value.seconds, value.microseconds])
+    if isinstance(value, Decimal):
+        return _envelope("decimal", str(value))
+    if isinstance(value, uuid.UUID):
+        return _envelope("uuid", str(value))
+    cls = type(value)
+    raise SerializationError(
+        f"expected the result `{name}` to be made of JSON values, got: {cls.__module__}.{cls.__qualname__}"
+    )
+
+
+def _envelope(kind: str, value: Any) -> dict[str, Any]:
+    return {_TYPE: kind, _VALUE: value}
+
+
+_OPENERS: dict[str, Callable[[Any], Any]] = {
+    "int": int,
+    "float": float,
+    "dict": lambda pairs: {decode_value(key): decode_value(item) for key, item in pairs},
+    "tuple": lambda items: tuple(map(decode_value, items)),
+    "set": lambda items: set(map(decode_value, items)),
+    "frozenset": lambda items: frozenset(map(decode_value, items)),
+    "datetime": datetime.fromisoformat,
+    "date": date.fromisoformat,
+    "timedelta": lambda parts: timedelta(*parts),
+    "decimal": Decimal,
+    "uuid": uuid.UUID,
+}
+
+
+def _open(kind: str, value: Any) -> Any:
+    opener = _OPENERS.get(kind)
+    if opener is None:
+        raise SerializationError(f"a stored result has the unknown type `{kind}`")
+    return opener(value)

@@ -1,0 +1,77 @@
+"""The import hook: makes the modules of the table of paths, and explains what is missing from it."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+from headrace.compat.airflow.paths import PATHS
+from headrace.errors import nearest
+
+
+class _TableModule(ModuleType):
+    """A module whose names are looked up in the table when they are first used."""
+
+    def __getattr__(self, name: str) -> Any:
+        target = PATHS[self.__name__].get(name)
+        if target is None:
+            raise AttributeError(_missing(self.__name__, name))
+        module_name, attribute = target.split(":")
+        value = getattr(importlib.import_module(module_name), attribute)
+        setattr(self, name, value)
+        return value
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *PATHS[self.__name__]]
+
+
+class _Finder(MetaPathFinder, Loader):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != "airflow" and not fullname.startswith("airflow."):
+            return None
+        if fullname in PATHS:
+            # A package, so that Python comes back here for `from module import name` with an unknown name.
+            return ModuleSpec(fullname, self, origin="headrace", is_package=True)
+        # Without a name in it: Python would replace the text of an error that names the module it looked for.
+        raise ModuleNotFoundError(_missing(*fullname.rsplit(".", 1)))
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return _TableModule(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        names = PATHS[module.__name__]
+        if names:
+            module.__all__ = sorted(names)  # type: ignore[attr-defined]
+
+
+def _missing(module: str, name: str) -> str:
+    known = [*PATHS.get(module, {}), *_children(module)]
+    elsewhere = [path for path, names in PATHS.items() if name in names]
+    if elsewhere:
+        advice = f"it is in `{elsewhere[0]}`"
+    elif match := nearest(name, known):
+        advice = f"the nearest known name is `{match}`"
+    else:
+        advice = "Headrace has no such name"
+    return f"cannot import `{name}` from `{module}`: {advice}"
+
+
+def _children(module: str) -> list[str]:
+    prefix = f"{module}."
+    return [path.removeprefix(prefix) for path in PATHS if path.startswith(prefix) and "." not in path[len(prefix) :]]
+
+
+_finder = _Finder()
+
+
+def install() -> None:
+    """Serve `airflow.*` in this process from now on, even if a real Airflow is installed."""
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)

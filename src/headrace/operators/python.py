@@ -1,0 +1,93 @@
+"""Tasks that call a Python function."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, ClassVar
+
+from headrace.authoring.dag import BaseOperator, Context
+
+log = logging.getLogger("airflow.task")
+
+
+class PythonOperator(BaseOperator):
+    """Calls a function. Arguments that are named like something in the context are filled from it."""
+
+    operator_name = "python"
+    shown_fields: ClassVar[Sequence[str]] = ("callable_name",)
+    template_fields: Sequence[str] = ("templates_dict", "op_args", "op_kwargs")
+    ui_color = "#ffefeb"
+
+    def __init__(
+        self,
+        *,
+        python_callable: Callable[..., Any],
+        op_args: Collection[Any] | None = None,
+        op_kwargs: Mapping[str, Any] | None = None,
+        templates_dict: dict[str, Any] | None = None,
+        templates_exts: Sequence[str] | None = None,
+        show_return_value_in_logs: bool = True,
+        provide_context: bool | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if not callable(python_callable):
+            raise TypeError(f"expected `python_callable` of task `{self.task_id}` to be a function")
+        self.python_callable = python_callable
+        # Not copied if it is a reference: then the whole collection is the result of another task.
+        self.op_args: Any = () if op_args is None else op_args
+        self.op_kwargs: Any = {} if op_kwargs is None else op_kwargs
+        self.templates_dict = templates_dict
+        self.show_return_value_in_logs = show_return_value_in_logs
+        if templates_exts:
+            self.template_ext = templates_exts
+
+    @property
+    def callable_name(self) -> str:
+        name: str = getattr(self.python_callable, "__name__", type(self.python_callable).__name__)
+        return name
+
+    def execute(self, context: Context) -> Any:
+        """What the function returns."""
+        if self.templates_dict:
+            context["templates_dict"] = self.templates_dict
+        value = self.call(context)
+        if self.show_return_value_in_logs:
+            log.info("returned: %s", _shortened(value))
+        return value
+
+    def call(self, context: Context) -> Any:
+        """Call the function; a coroutine is run to its end."""
+        args = list(self.op_args)
+        kwargs = arguments_for(self.python_callable, args, dict(self.op_kwargs), context)
+        value = self.python_callable(*args, **kwargs)
+        if inspect.iscoroutine(value):
+            # Only async task functions pay for the event loop.
+            import asyncio
+
+            return asyncio.run(value)
+        return value
+
+
+def arguments_for(
+    function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], context: Context
+) -> dict[str, Any]:
+    """The keyword arguments of a call: those given, and those that the function wants from the context."""
+    try:
+        parameters = inspect.signature(function).parameters
+    except ValueError:
+        # Some functions that are written in C do not tell what they take.
+        return kwargs
+    for name in list(parameters)[: len(args)]:
+        if name in context:
+            raise ValueError(f"`{name}` comes from the context, so it cannot be passed by position")
+    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    wanted = context if takes_all else [name for name in parameters if name in context]
+    return {name: context[name] for name in wanted if name not in kwargs} | kwargs
+
+
+def _shortened(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 1000 else f"{text[:1000]}… ({len(text)} characters)"

@@ -1,0 +1,247 @@
+"""Run one task of a Python DAG: find it, render its arguments, call it under its timeout, and say how it went."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from headrace.authoring.dag.context import Context, enter_task, leave_task
+from headrace.authoring.dag.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowRescheduleException,
+    AirflowSensorTimeout,
+    AirflowSkipException,
+    AirflowTaskTimeout,
+    UnmappableXComTypePushed,
+    XComForMappingNotPushed,
+)
+from headrace.authoring.dag.loading import DagFile
+from headrace.authoring.dag.task_instance import DagRun, TaskInstance, context_environment, task_context
+from headrace.handoff import RETURN_VALUE, Channel, TaskRequest, TaskResult, failed, failure_of
+from headrace.runner.termination import TaskTerminated
+from headrace.template.jinja import Renderer, RenderError, RenderOptions
+
+log = logging.getLogger("airflow.task")
+
+
+def run_python_task(file: DagFile, request: TaskRequest, channel: Channel) -> TaskResult:
+    """One try of one task. User code that fails gives a failed result; only a request to stop is raised."""
+    dag = file.dags.get(request.run.workflow)
+    task = None if dag is None else dag.task_dict.get(request.node.key)
+    if dag is None or task is None:
+        what = f"task `{request.node.key}` of DAG `{request.run.workflow}`"
+        return failed(request, "TaskNotFound", f"{what} is not in `{file.file}` as it is now")
+    instance = _instance(task, dag, request, channel)
+    context = task_context(instance)
+    enter_task(context, channel)
+    try:
+        return _Try(file, request, context).run()
+    finally:
+        leave_task()
+
+
+def _instance(task: Any, dag: Any, request: TaskRequest, channel: Channel) -> TaskInstance:
+    run = request.run
+    dag_run = DagRun(
+        dag_id=run.workflow,
+        run_id=run.run_key,
+        run_type=run.run_type,
+        conf=run.params,
+        logical_time=run.logical_time,
+        interval=(run.interval_start, run.interval_end),
+        run_after=run.run_after,
+        started_at=run.started_at,
+    )
+    return TaskInstance(
+        task=task,
+        dag=dag,
+        dag_run=dag_run,
+        engine=channel,
+        map_index=request.map_index,
+        try_number=request.try_number,
+        max_tries=request.max_tries,
+    )
+
+
+class _Try:
+    """The steps of one try, in order."""
+
+    def __init__(self, file: DagFile, request: TaskRequest, context: Context) -> None:
+        self._file = file
+        self._request = request
+        self._context = context
+        self._instance: TaskInstance = context["ti"]
+        self._task: Any = context["task"]
+
+    def run(self) -> TaskResult:
+        try:
+            value = self._execute()
+            self._push(value)
+        except TaskTerminated:
+            self._kill()
+            raise
+        except BaseException as error:
+            return self._after_exception(error)
+        self._call_back("success")
+        return self._result("success", followed=self._instance.followed, skipped=self._instance.skipped)
+
+    def _execute(self) -> Any:
+        untouched = self._become_instance()
+        task, context = self._task, self._context
+        self._render(untouched)
+        os.environ.update(context_environment(context))
+        if task.pre_execute_hook is not None:
+            task.pre_execute_hook(context)
+        task.pre_execute(context)
+        self._call_back("execute")
+        try:
+            with _time_limit(task.execution_timeout.total_seconds() if task.execution_timeout else None):
+                value = task.execute(context)
+        except SystemExit as error:
+            if error.code not in (None, 0):
+                raise
+            value = None
+        if task.post_execute_hook is not None:
+            task.post_execute_hook(context, value)
+        task.post_execute(context, value)
+        return value
+
+    def _become_instance(self) -> list[int]:
+        """Make the operator of this very try. Gives the ids of values that are not rendered."""
+        computed: list[Any] = []
+        if self._task.is_mapped:
+            self._task, computed = self._task.instance(self._request.map_index, self._context)
+        else:
+            # Rendering changes the operator, and with `isolation="reuse"` the same process runs it again.
+            self._task = copy.copy(self._task)
+        self._instance.task = self._context["task"] = self._task
+        # The values are kept alive by the operator that was made of them, so their ids stay theirs.
+        return [id(value) for value in computed]
+
+    def _render(self, untouched: list[int]) -> None:
+        task = self._task
+        task.prepare_template()
+        renderer = Renderer(
+            _render_options(self._context["dag"], task, self._file.root / self._file.file), self._context
+        )
+        for name in task.template_fields:
+            try:
+                value = getattr(task, name, None)
+                rendered = renderer.render(value, task.template_ext, untouched)
+            except RenderError as error:
+                raise RenderError(f"could not render `{name}` of task `{task.task_id}`: {error}") from error
+            if rendered is not value:
+                # Around the operator's own setter, which would look for new dependencies.
+                task.__dict__[name] = rendered
+
+    def _push(self, value: Any) -> None:
+        task = self._task
+        is_source = self._request.has_map_consumers and self._request.map_index < 0
+        if is_source and (value is None or not task.do_xcom_push):
+            raise XComForMappingNotPushed(f"task `{task.task_id}` returned nothing, but other tasks are mapped over it")
+        if is_source and not isinstance(value, list | tuple | dict):
+            raise UnmappableXComTypePushed(
+                f"task `{task.task_id}` returned a {type(value).__name__}, but other tasks are mapped over it:"
+                " expected a list or a dict"
+            )
+        if value is None or not task.do_xcom_push:
+            return
+        if task.multiple_outputs:
+            self._push_each(value)
+        self._instance.xcom_push(RETURN_VALUE, value)
+
+    def _push_each(self, value: Any) -> None:
+        task_id = self._task.task_id
+        if not isinstance(value, dict):
+            raise AirflowException(
+                f"task `{task_id}` has multiple outputs: expected a dict, got: {type(value).__name__}"
+            )
+        for name, part in value.items():
+            if not isinstance(name, str):
+                raise AirflowException(f"task `{task_id}` has multiple outputs: expected names as keys, got: {name!r}")
+            self._instance.xcom_push(name, part)
+
+    def _after_exception(self, error: BaseException) -> TaskResult:
+        if isinstance(error, AirflowSkipException):
+            log.info("skipped: %s", error)
+            self._call_back("skipped")
+            return self._result("skipped")
+        if isinstance(error, AirflowRescheduleException):
+            wait = (error.reschedule_date - datetime.now(UTC)).total_seconds()
+            return self._result("again", again_after_seconds=max(0.0, wait))
+        if isinstance(error, AirflowTaskTimeout):
+            self._kill()
+        is_final = isinstance(error, AirflowFailException | AirflowSensorTimeout)
+        failure = failure_of(self._request, error)
+        self._context["exception"] = error
+        has_tries_left = not is_final and 0 < self._request.try_number <= self._request.max_tries
+        self._call_back("retry" if has_tries_left else "failure")
+        return self._result("failed", error=failure.error, is_retryable=not is_final)
+
+    def _result(self, outcome: Any, **fields: Any) -> TaskResult:
+        instance = self._instance
+        return TaskResult(
+            task_id=self._request.task_id,
+            fence=self._request.fence,
+            outcome=outcome,
+            values={name: msgspec.Raw(data) for name, data in instance.pushed.items()},
+            lengths=instance.lengths,
+            **fields,
+        )
+
+    def _call_back(self, event: str) -> None:
+        """Call the task's callbacks for an event. What goes wrong in one is logged and changes nothing."""
+        for callback in getattr(self._task.settings, f"on_{event}_callback"):
+            try:
+                callback(self._context)
+            except Exception:
+                log.exception("on_%s_callback of task `%s` failed", event, self._task.task_id)
+
+    def _kill(self) -> None:
+        try:
+            if not self._task.is_mapped:
+                self._task.on_kill()
+        except Exception:
+            log.exception("on_kill of task `%s` failed", self._task.task_id)
+
+
+def _render_options(dag: Any, task: Any, path: Path) -> RenderOptions:
+    is_native = task.render_template_as_native_obj
+    return RenderOptions(
+        search_path=[str(path.parent), *(dag.template_searchpath or ())],
+        macros=dag.user_defined_macros or {},
+        filters=dag.user_defined_filters or {},
+        environment=dag.jinja_environment_kwargs or {},
+        undefined=dag.template_undefined,
+        is_native=dag.render_template_as_native_obj if is_native is None else is_native,
+    )
+
+
+@contextmanager
+def _time_limit(seconds: float | None) -> Iterator[None]:
+    """Raise AirflowTaskTimeout in the main thread when the time is over; no limit in other threads."""
+    if not seconds or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def on_alarm(signal_number: int, frame: object) -> None:
+        raise AirflowTaskTimeout(f"the task ran longer than its execution_timeout of {seconds:g} s")
+
+    before = signal.signal(signal.SIGALRM, on_alarm)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
