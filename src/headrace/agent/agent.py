@@ -12,14 +12,16 @@ import socket
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from headrace.agent.place import is_alive, place
 from headrace.clock import Clock, to_micros
+from headrace.definition import Isolation
 from headrace.errors import HeadraceError
 from headrace.executor import Executor
 from headrace.handoff import TaskRequest, TaskResult
 from headrace.logs import log_path
+from headrace.processes import is_alive, place
 from headrace.state import INLINE_QUEUE
 from headrace.store import (
     Claim,
@@ -58,6 +60,8 @@ class AgentOptions:
     poll_seconds: float = 5.0
     """How long it waits for a wake-up before it looks by itself."""
     kill_grace_seconds: float = 5.0
+    isolation: Isolation = "process"
+    """For tasks that do not say how they want to be isolated."""
     name: str = ""
 
 
@@ -79,7 +83,7 @@ class Agent:
         self._inline = inline
         self._logs_root = logs_root
         self._options = options
-        self._requests = Requests()
+        self._requests = Requests(options.isolation)
         self._running: dict[tuple[int, int], TaskRequest] = {}
         self._unreported: list[Report] = []
         self._must_look = threading.Event()
@@ -88,6 +92,8 @@ class Agent:
         self._renewer: threading.Thread | None = None
         self._is_draining = False
         self._had_inline = False
+        self.on_run_ended: Callable[[int], None] = lambda run_id: None
+        """Called with the id of each run whose end this agent has committed."""
         self.id = 0
         self.name = options.name or f"{socket.gethostname()}:{os.getpid()}"
 
@@ -177,6 +183,8 @@ class Agent:
     def _start_waiting_runs(self, tx: Transaction, graph: RunGraph, committed: Committed) -> None:
         """The end of a run may be what the next one waits for."""
         ended = [graph.attempt(attempt_id) for attempt_id in committed.ended_attempts]
+        for attempt in ended:
+            tx.after_commit.append(partial(self.on_run_ended, attempt.run_id))
         for workflow_id in sorted({attempt.workflow_id for attempt in ended if attempt.max_active_runs is not None}):
             start_queued_runs(tx, workflow_id, graph.now)
 

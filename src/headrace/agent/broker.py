@@ -39,6 +39,7 @@ class Broker:
             "set_variable": self._set_variable,
             "delete_variable": self._delete_variable,
             "get_connection": self._get_connection,
+            "get_secret": self._get_secret,
             "mask": self._nothing,
         }
 
@@ -113,6 +114,10 @@ class Broker:
         if document is None:
             raise Missing
         return msgspec.Raw(document.encode())
+
+    def _get_secret(self, request: TaskRequest, name: str) -> msgspec.Raw:
+        # Secrets are variables of the project under a name of their own, which nothing else can have.
+        return self._get_variable(request, f"secret:{request.run.project}:{name}")
 
     def _nothing(self, request: TaskRequest, **_: Any) -> msgspec.Raw:
         return _raw(None)  # the executor, which writes the log, has taken note already

@@ -21,7 +21,7 @@ def to_json(value: Workflow | Node | tuple[Node, ...] | Any) -> bytes:
     """Compact JSON with every map in its own order, so that equal definitions have equal bytes."""
     try:
         return _encoder.encode(value)
-    except TypeError as error:
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise DefinitionError(f"a definition must be made of JSON values: {error}") from error
 
 

@@ -17,8 +17,9 @@ ROOT = ""
 Kind = Literal["task", "group", "mapped"]
 """task: runs an operator · group: opens its children · mapped: is multiplied over upstream results when it opens."""
 
-Isolation = Literal["inline", "process", "reuse"]
-"""inline: no user code, no process · process: a fresh process per try · reuse: a process may serve many tries."""
+Isolation = Literal["default", "inline", "process", "reuse"]
+"""default: as the installation says (a fresh process, unless it was told otherwise) · inline: no user code, no process ·
+process: a fresh process per try · reuse: a process may serve many tries."""
 
 TRIGGER_RULES = (
     "all_success",
@@ -104,7 +105,7 @@ class Node(Data, frozen=True, kw_only=True):
     """mapped: how many instances. None for other kinds."""
     decides: bool = True
     """Whether its failure fails its parent. False for inner tasks of a Python DAG, whose result its leaves decide."""
-    isolation: Isolation = "process"
+    isolation: Isolation = "default"
     timeout_seconds: float | None = None
     """How long one try may run."""
     priority: int = 1

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from headrace.clock import from_micros
-from headrace.definition import node_from_json
+from headrace.definition import Isolation, node_from_json
 from headrace.handoff import RunContext, Source, TaskRequest
 from headrace.state import Layer, Task, merge, visible_params
 from headrace.store.claims import Claim
@@ -50,7 +50,8 @@ class RunInfo(NamedTuple):
 class Requests:
     """Builds task requests, remembering what tasks of the same run and parent share."""
 
-    def __init__(self, limit: int = 512) -> None:
+    def __init__(self, default_isolation: Isolation = "process", limit: int = 512) -> None:
+        self._default_isolation = default_isolation
         self._limit = limit
         self._runs: OrderedDict[int, RunInfo] = OrderedDict()
         self._above: OrderedDict[int, Mapping[str, Any]] = OrderedDict()
@@ -79,6 +80,8 @@ class Requests:
         info = self.run(tx, task.attempt_id)
         definitions = tx.shared(Definitions)
         node = definitions.node(tx, info.version_id, task)
+        if node.isolation == "default":
+            node = msgspec.structs.replace(node, isolation=self._default_isolation)
         base = (info.version.workflow.params, info.context.params)
         if has_stores:
             params = visible_params(base, _layers(tx, task.attempt_id, info), task.id)

@@ -101,7 +101,7 @@ def _operator(dag: DAG, task: Any) -> tuple[str, Isolation]:
     name = vars(operator_class).get("operator_name") or operator_class.__name__
     if name == NOOP and not task.is_mapped and not _has_own_work(task):
         return NOOP, "inline"
-    isolation: Any = task.settings.isolation or dag.isolation or "process"
+    isolation: Any = task.settings.isolation or dag.isolation or "default"
     # The engine completes a no-op by itself; one with callbacks or outlets must reach a process.
     return ("empty" if name == NOOP else name), isolation
 

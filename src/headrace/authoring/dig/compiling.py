@@ -116,7 +116,7 @@ class _Compiler:
     ) -> None:
         operator = _operator(body, key, place)
         directives = Directives(body, f"task `{key}`", place)
-        isolation: Isolation = "reuse" if operator in NO_USER_CODE else "process"
+        isolation: Isolation = "reuse" if operator in NO_USER_CODE else "default"
         retry = directives.retry(is_operator=True)
         node = Node(
             key=key,
