@@ -1,0 +1,12 @@
+"""Projects on disk: which files may hold workflows, loading them in child processes, noticing changes.
+
+It imports `authoring`, `definition` and `handoff`. The parse processes import this package too, so what needs the
+database is not imported here but by its own name.
+"""
+
+from headrace.projects.files import find_files
+from headrace.projects.outcome import ParsedFile, SourceError
+from headrace.projects.parsing import ParsePool, parse_file, parse_files
+from headrace.projects.watching import Changes, watch
+
+__all__ = ["Changes", "ParsePool", "ParsedFile", "SourceError", "find_files", "parse_file", "parse_files", "watch"]

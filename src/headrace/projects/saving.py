@@ -1,0 +1,153 @@
+"""Saves parsed files: workflows that changed, their schedules, and why a file could not be loaded.
+
+Each file has a transaction of its own, so that one mistake costs one file. Saves of a project wait for each other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from headrace.clock import from_micros, to_micros
+from headrace.definition import Workflow, to_json
+from headrace.errors import DefinitionError
+from headrace.projects.outcome import ParsedFile
+from headrace.store import (
+    FileError,
+    SavedWorkflow,
+    ScheduleRow,
+    Store,
+    Transaction,
+    delete_schedule,
+    ensure_project,
+    lock_schedules_of_file,
+    save_error,
+    save_file,
+    save_schedule,
+)
+from headrace.timetable import Slot, Timetable, timetable_for
+
+
+class SavedFile(NamedTuple):
+    """A file after it was saved."""
+
+    file: str
+    digest: str
+    workflows: tuple[SavedWorkflow, ...] = ()
+    error: FileError | None = None
+    """Why it could not be loaded or saved. What was saved of it before stays in force."""
+    is_rival: bool = False
+    """Another file defines a workflow of the same name; it may be saved once that one has changed."""
+
+    @property
+    def has_news(self) -> bool:
+        """Whether somebody who shows or runs workflows should look."""
+        return self.error is not None or any(one.is_changed or one.is_new for one in self.workflows)
+
+
+class _Rival(Exception):
+    """A workflow of this file is defined in another one."""
+
+
+def save_parsed(
+    store: Store, project_name: str, root: Path, parsed: Iterable[ParsedFile], now: datetime
+) -> list[SavedFile]:
+    """Save files as they come. A workflow that moved from one of them to another is found in its new place."""
+    saved: dict[str, SavedFile] = {}
+    rivals: list[ParsedFile] = []
+    for one in parsed:
+        saved[one.file] = _save(store, project_name, root, one, now)
+        if saved[one.file].is_rival:
+            rivals.append(one)
+    # Once more, because the other file may have given the workflow up, and was saved later.
+    for one in rivals:
+        saved[one.file] = _save(store, project_name, root, one, now)
+    return list(saved.values())
+
+
+def _save(store: Store, project_name: str, root: Path, parsed: ParsedFile, now: datetime) -> SavedFile:
+    return store.transact(partial(_save_in, project_name=project_name, root=root, parsed=parsed, now=now))
+
+
+def _save_in(tx: Transaction, project_name: str, root: Path, parsed: ParsedFile, now: datetime) -> SavedFile:
+    at = to_micros(now)
+    # This also locks the project's row: nobody else saves files of it at the same time.
+    project_id = ensure_project(tx, project_name, str(root.absolute()), at)
+    error, is_rival = _mistake_of(parsed), False
+    if error is None:
+        try:
+            workflows = _save_workflows(tx, project_id, parsed, now)
+        except DefinitionError as mistake:
+            error, is_rival = FileError(mistake.message, mistake.line, mistake.hint), True
+        else:
+            saved = SavedFile(parsed.file, parsed.digest, tuple(workflows))
+            tx.should_notify = saved.has_news
+            return saved
+    save_error(tx, project_id, parsed.file, error, at)
+    tx.should_notify = True
+    return SavedFile(parsed.file, parsed.digest, error=error, is_rival=is_rival)
+
+
+def _mistake_of(parsed: ParsedFile) -> FileError | None:
+    """What is wrong with a file, as far as it can be told without the database."""
+    if parsed.error is not None:
+        one = parsed.error
+        return FileError(one.message, one.line, one.hint, one.detail or None)
+    names = [workflow.name for workflow in parsed.workflows]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        return FileError(f"workflow `{twice}` is defined twice in `{parsed.file}`")
+    for workflow in parsed.workflows:
+        try:
+            _timetable(workflow)
+        except DefinitionError as error:
+            return FileError(f"workflow `{workflow.name}`: {error.message}", error.line, error.hint)
+    return None
+
+
+def _save_workflows(
+    tx: Transaction, project_id: int, parsed: ParsedFile, now: datetime
+) -> list[SavedWorkflow]:
+    schedules = lock_schedules_of_file(tx, project_id, parsed.file)
+    saved = save_file(tx, project_id, parsed.file, parsed.digest, parsed.workflows, to_micros(now))
+    for one, workflow in zip(saved, parsed.workflows, strict=True):
+        _save_schedule(tx, one.id, workflow, schedules.get(one.id), now)
+    return saved
+
+
+def _save_schedule(
+    tx: Transaction, workflow_id: int, workflow: Workflow, before: ScheduleRow | None, now: datetime
+) -> None:
+    """A changed schedule is aligned anew, an unchanged one keeps its place, one that is gone is deleted."""
+    timetable = _timetable(workflow)
+    if timetable is None:
+        if before is not None:
+            delete_schedule(tx, workflow_id)
+        return
+    digest = schedule_digest(workflow)
+    if before is not None and before.spec_digest == digest:
+        return
+    last = None if before is None else before.last_logical_at
+    slot = timetable.first(now) if last is None else timetable.following(timetable.slot_at(from_micros(last)))
+    save_schedule(tx, _row(workflow_id, digest, slot, last))
+
+
+def schedule_digest(workflow: Workflow) -> str:
+    """Changes if and only if the times of the schedule may change."""
+    return hashlib.sha256(to_json([workflow.schedule, workflow.timezone])).hexdigest()
+
+
+def _timetable(workflow: Workflow) -> Timetable | None:
+    return None if workflow.schedule is None else timetable_for(workflow.schedule, workflow.timezone)
+
+
+def _row(workflow_id: int, digest: str, slot: Slot | None, last: int | None) -> ScheduleRow:
+    if slot is None:
+        return ScheduleRow(workflow_id, digest, None, None, None, None, last)
+    instants = (slot.logical_time, slot.interval_start, slot.interval_end, slot.run_at)
+    logical_at, interval_start, interval_end, run_at = (to_micros(instant) for instant in instants)
+    return ScheduleRow(workflow_id, digest, logical_at, interval_start, interval_end, run_at, last)

@@ -1,0 +1,84 @@
+"""Notices changes in project folders, also when a folder vanishes, comes back or is exchanged as a whole."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+Changes = dict[Path, set[str]]
+"""Changed paths, relative to each project's folder. An empty set: look at the whole folder again."""
+
+_Identity = tuple[int, int] | None
+_DEBOUNCE_MILLISECONDS = 400
+
+
+def watch(roots: Sequence[Path], stop: threading.Event, *, check_seconds: float = 1.0) -> Iterator[Changes]:
+    """Yield changes, bundled while they go on, until told to stop.
+
+    Soon after the start, each folder comes once with an empty set: what changed before the watch stood is found then.
+    """
+    known: dict[Path, _Identity] = {}
+    while not stop.is_set():
+        present = {root: _identity(root) for root in roots}
+        fresh: Changes = {root: set() for root in roots if root not in known or known[root] != present[root]}
+        known = present
+        yield from _watch_present(known, fresh, stop, check_seconds)
+
+
+def _watch_present(
+    known: dict[Path, _Identity], fresh: Changes, stop: threading.Event, check_seconds: float
+) -> Iterator[Changes]:
+    """Watch the folders that exist until the set of them changes; `fresh` ones are reported once the watch stands."""
+    for paths in _raw_changes([root for root, identity in known.items() if identity], stop, check_seconds):
+        changes = _by_root(paths, known)
+        changes.update(fresh)
+        fresh = {}
+        if changes:
+            yield changes
+        if any(_identity(root) != identity for root, identity in known.items()):
+            return
+
+
+def _raw_changes(roots: list[Path], stop: threading.Event, check_seconds: float) -> Iterator[set[str]]:
+    if not roots:
+        # Nothing to watch yet; the caller looks for the folders after each item.
+        while not stop.wait(check_seconds):
+            yield set()
+        return
+    # Imported here because the parse processes import this package and never watch anything.
+    import watchfiles
+
+    try:
+        for changes in watchfiles.watch(
+            *roots,
+            stop_event=stop,
+            debounce=_DEBOUNCE_MILLISECONDS,
+            rust_timeout=int(check_seconds * 1000),
+            yield_on_timeout=True,
+            ignore_permission_denied=True,
+        ):
+            yield {path for _, path in changes}
+    except FileNotFoundError:
+        # A folder vanished between the look and the watch.
+        stop.wait(check_seconds)
+        yield set()
+
+
+def _by_root(paths: Iterable[str], roots: Iterable[Path]) -> Changes:
+    changes: Changes = {}
+    for path in map(Path, paths):
+        for root in roots:
+            if path != root and path.is_relative_to(root):
+                changes.setdefault(root, set()).add(path.relative_to(root).as_posix())
+    return changes
+
+
+def _identity(root: Path) -> _Identity:
+    """Which folder a path leads to at the moment."""
+    try:
+        status = os.stat(root)
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino)

@@ -1,0 +1,10 @@
+"""Schedules turned into logical times: cron, fixed intervals, once; time zones and catch-up.
+
+Pure arithmetic: the present is an argument, nothing is stored and nothing waits. Imports only `definition`.
+"""
+
+from headrace.timetable.schedules import timetable_for
+from headrace.timetable.slots import Due, Slot, Timetable
+from headrace.timetable.walltime import zone_of
+
+__all__ = ["Due", "Slot", "Timetable", "timetable_for", "zone_of"]

@@ -1,0 +1,35 @@
+"""Databases for every test: one PostgreSQL server per worker, started by the first test that asks for it."""
+
+from __future__ import annotations
+
+import hypothesis
+import pytest
+
+from headrace.testing.postgres import PostgresServer
+
+# A busy machine is no reason for a property to fail.
+hypothesis.settings.register_profile("headrace", deadline=None)
+hypothesis.settings.load_profile("headrace")
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """A running server, shared by the tests of one worker."""
+    with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres_server):
+    """URL of a fresh, empty PostgreSQL database."""
+    url = postgres_server.new_database()
+    yield url
+    postgres_server.drop_database(url)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store_url(request, tmp_path):
+    """URL of a fresh, empty database of each kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/headrace.db"
+    return request.getfixturevalue("postgres_url")
