@@ -4,6 +4,21 @@ Agents and task processes meet here and nowhere else. This room imports only `de
 """
 
 from headrace.handoff.channel import Channel, ChannelError, MissingError
+from headrace.handoff.control import (
+    MESSAGE_LIMIT_BYTES,
+    Exited,
+    Fork,
+    Forked,
+    ForkFailed,
+    FromZygote,
+    Load,
+    Loaded,
+    LoadFailed,
+    ToZygote,
+    may_reuse,
+)
+from headrace.handoff.failures import failed, failure_of, user_traceback
+from headrace.handoff.lines import LineFormatter
 from headrace.handoff.messages import (
     RETURN_VALUE,
     Answer,
@@ -21,13 +36,23 @@ from headrace.handoff.messages import (
 from headrace.handoff.wire import Reader, frame, send
 
 __all__ = [
+    "MESSAGE_LIMIT_BYTES",
     "RETURN_VALUE",
     "Answer",
     "Ask",
     "Channel",
     "ChannelError",
     "Done",
+    "Exited",
+    "Fork",
+    "ForkFailed",
+    "Forked",
     "FromTask",
+    "FromZygote",
+    "LineFormatter",
+    "Load",
+    "LoadFailed",
+    "Loaded",
     "MissingError",
     "Reader",
     "RunContext",
@@ -37,6 +62,11 @@ __all__ = [
     "TaskRequest",
     "TaskResult",
     "ToTask",
+    "ToZygote",
+    "failed",
+    "failure_of",
     "frame",
+    "may_reuse",
     "send",
+    "user_traceback",
 ]

@@ -1,0 +1,93 @@
+"""`python -m benchmarks [--workload W1 …] [--store sqlite postgres] [--mode process reuse]`: JSON lines on stdout."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks import footprint, history, parsing, workloads
+from benchmarks.bench import Bench, scratch, stores, versions
+
+WORKLOADS = ("W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W11", "W12")
+MODES = ("process", "reuse")
+
+
+def main() -> None:
+    """Measure what was asked for."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--workload", nargs="+", default=list(WORKLOADS), choices=WORKLOADS)
+    parser.add_argument("--store", nargs="+", default=["sqlite", "postgres"], choices=["sqlite", "postgres"])
+    parser.add_argument("--mode", nargs="+", default=list(MODES), choices=MODES)
+    parser.add_argument("--repeat", type=int, default=5, help="measurements of each; the median is printed")
+    parser.add_argument("--slots", type=int, default=8)
+    parser.add_argument("--history", type=int, default=1_000_000, help="finished task rows for W7")
+    arguments = parser.parse_args()
+    common = versions()
+    with scratch() as folder, stores(arguments.store, folder) as makers:
+        for line in _measurements(arguments, folder, makers):
+            print(json.dumps({**line, **common}), flush=True)
+
+
+def _measurements(arguments: argparse.Namespace, folder: Path, makers: Any) -> Iterator[dict[str, Any]]:
+    wanted = set(arguments.workload)
+    for store, make in makers.items():
+        if wanted - {"W5", "W6", "W7", "W12"}:
+            bench = Bench(make(), folder, arguments.slots)
+            yield from _on(bench, store, wanted, arguments)
+            bench.close()
+        if "W7" in wanted:
+            yield from _with_history(make(), folder, store, arguments)
+    if "W5" in wanted:
+        yield from footprint.cold_starts(folder, arguments.repeat)
+    if "W6" in wanted:
+        yield from footprint.idle(folder)
+    if "W12" in wanted:
+        yield from parsing.measure(folder)
+
+
+def _with_history(url: str, folder: Path, store: str, arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    bench = Bench(url, folder, arguments.slots)
+    before = list(_on(bench, store, {"W1", "W2"}, arguments))
+    history.fill(bench.store, tasks=arguments.history, schedules=10_000)
+    after = list(_on(bench, store, {"W1", "W2"}, arguments))
+    for empty, full in zip(before, after, strict=True):
+        ratio = round(full["wall_seconds"] / empty["wall_seconds"], 3)
+        yield {**full, "workload": f"W7/{full['workload']}", "ratio_to_empty_store": ratio}
+    bench.close()
+
+
+def _on(bench: Bench, store: str, wanted: set[str], arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    for workload, mode, text, name, runs in _files(wanted, arguments.mode):
+        workflow_id = bench.save(text, name)
+        bench.measure(workflow_id)  # the first run loads the file and forks the first processes
+        repeat = 1 if workload.startswith("W8") else arguments.repeat
+        figures = sorted((bench.measure(workflow_id, runs) for _ in range(repeat)), key=lambda one: one["wall_seconds"])
+        yield {"workload": workload, "store": store, "mode": mode, **figures[len(figures) // 2]}
+
+
+def _files(wanted: set[str], modes: list[str]) -> Iterator[tuple[str, str, str, str, int]]:
+    for mode in modes:
+        if "W1" in wanted:
+            yield "W1", mode, workloads.python_chain(50, mode), "bench.py", 1
+        if "W2" in wanted:
+            yield "W2/mapped", mode, workloads.python_fan(500, mode, is_mapped=True), "bench.py", 1
+            yield "W2/static", mode, workloads.python_fan(500, mode, is_mapped=False), "bench.py", 1
+        if "W3" in wanted:
+            yield "W3/light", mode, workloads.python_chain(40, mode, "fibonacci(10)"), "bench.py", 1
+            yield "W3/long", mode, workloads.python_chain(10, mode, "fibonacci(33)"), "bench.py", 1
+        if "W4" in wanted:
+            yield "W4", mode, workloads.python_chain(5, mode), "bench.py", 100
+    if "W8" in wanted:
+        for count in (1_000, 10_000, 100_000):
+            yield f"W8/{count}", "inline", workloads.inline_fan(count), "bench.py", 1
+    if "W11" in wanted:
+        for operator in ("py", "sh", "echo"):
+            yield f"W11/chain-{operator}", "process", workloads.dig_chain(50, operator), "bench.dig", 1
+        yield "W11/fan", "process", workloads.dig_fan(500), "bench.dig", 1
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""The workflow files of the benchmark, as text: each has a Python form and, where it applies, a .dig form."""
+
+from __future__ import annotations
+
+_HEAD = "from headrace import DAG, EmptyOperator, PythonOperator, task\n"
+
+
+def python_chain(count: int, isolation: str, body: str = "pass") -> str:
+    """W1, W3: tasks one after the other."""
+    return f"""{_HEAD}
+def fibonacci(n):
+    return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+def work():
+    {body}
+
+with DAG("bench", schedule=None, isolation="{isolation}") as dag:
+    before = None
+    for number in range({count}):
+        current = PythonOperator(task_id=f"t{{number}}", python_callable=work)
+        if before is not None:
+            before >> current
+        before = current
+"""
+
+
+def python_fan(count: int, isolation: str, *, is_mapped: bool) -> str:
+    """W2: one task, many at once, one task."""
+    middle = (
+        "    many = work.expand(x=first())\n    many >> last()"
+        if is_mapped
+        else f"""    begin, end = first(), last()
+    for number in range({count}):
+        one = PythonOperator(task_id=f"m{{number}}", python_callable=lambda: None)
+        begin >> one >> end"""
+    )
+    return f"""{_HEAD}
+@task
+def first():
+    return list(range({count}))
+
+@task
+def work(x):
+    pass
+
+@task
+def last():
+    pass
+
+with DAG("bench", schedule=None, isolation="{isolation}", max_active_tasks=100000) as dag:
+{middle}
+"""
+
+
+def inline_fan(count: int) -> str:
+    """W8: very many tasks without code."""
+    return f"""{_HEAD}
+with DAG("bench", schedule=None, max_active_tasks=1000000) as dag:
+    EmptyOperator.partial(task_id="one").expand(doc=[str(number) for number in range({count})])
+"""
+
+
+def dig_chain(count: int, operator: str) -> str:
+    """W11: W1 as a .dig file."""
+    command = {"py": "py>: tasks.work", "sh": "sh>: ':'", "echo": "echo>: hello"}[operator]
+    return "".join(f"+t{number}:\n  {command}\n" for number in range(count))
+
+
+def dig_fan(count: int) -> str:
+    """W11: W2 as a .dig file."""
+    numbers = ", ".join(str(number) for number in range(count))
+    return (
+        "+first:\n  py>: tasks.work\n"
+        f"+many:\n  for_each>:\n    x: [{numbers}]\n  _parallel: true\n  _do:\n    +one:\n      py>: tasks.work\n"
+        "+last:\n  py>: tasks.work\n"
+    )
+
+
+DIG_TASKS = "def work():\n    pass\n"
+
+
+def one_task() -> str:
+    """W5."""
+    return f"""{_HEAD}
+@task
+def hello():
+    print("hello")
+
+with DAG("bench", schedule=None):
+    hello()
+"""

@@ -1,0 +1,46 @@
+"""What an agent expects of a place where tasks run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from headrace.handoff import Answer, Ask, TaskRequest, TaskResult
+
+Broker = Callable[[TaskRequest, Ask], Answer]
+"""Answers the questions of user code. Called inside `poll`, on the thread that polls."""
+
+
+class Executor(Protocol):
+    """Runs requests and gives back exactly one result for each, unless it is closed before.
+
+    All methods but `wake` belong to one thread.
+    """
+
+    def free_slots(self) -> int:
+        """How many requests could start at once now."""
+        ...
+
+    def submit(self, requests: Sequence[TaskRequest]) -> None:
+        """Take requests over. Those beyond the free slots wait for their turn."""
+        ...
+
+    def poll(self, timeout_seconds: float | None) -> list[TaskResult]:
+        """Block until a result is there, `wake` was called or the time is over; None waits for ever."""
+        ...
+
+    def wake(self) -> None:
+        """Make the present or the next `poll` return. Any thread may call it; many calls count as one."""
+        ...
+
+    def cancel(self, task_id: int, fence: int) -> None:
+        """Stop one try: SIGTERM to its process group, SIGKILL after its grace. Its result is `stopped`."""
+        ...
+
+    def running(self) -> list[tuple[int, int]]:
+        """Task id and fence of everything that was submitted and not reported yet."""
+        ...
+
+    def close(self, grace_seconds: float) -> None:
+        """Stop everything and let go of all processes. Results that are still out are lost."""
+        ...

@@ -1,0 +1,58 @@
+"""Results for tries that could not give one themselves."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+
+from headrace.handoff import TaskRequest, TaskResult, failed
+
+Verdict = Callable[[TaskRequest], TaskResult]
+
+_MEMORY_HINT = "hint: often the machine ran out of memory"
+
+
+def stopped(request: TaskRequest) -> TaskResult:
+    """The try was stopped because the agent asked for it."""
+    return TaskResult(task_id=request.task_id, fence=request.fence, outcome="stopped")
+
+
+def succeeded(request: TaskRequest) -> TaskResult:
+    """The task has nothing to do."""
+    return TaskResult(task_id=request.task_id, fence=request.fence, outcome="success")
+
+
+def died(request: TaskRequest, code: int | None, seconds: float) -> TaskResult:
+    """The process ended without a result; `code` is negative for a signal, None if nobody saw how it ended."""
+    name = f"task `{request.key}` (try {request.try_number})"
+    if code is None:
+        message = f"{name} was killed after {seconds:.0f} s: the warm process that it was forked from died"
+    elif code < 0:
+        message = f"{name} was killed by signal {-code} after {seconds:.0f} s"
+    else:
+        message = f"{name} left with exit code {code} after {seconds:.0f} s, without a result"
+    if code == -signal.SIGKILL:
+        message = f"{message}\n{_MEMORY_HINT}"
+    return failed(request, "ProcessDied", message)
+
+
+def timed_out(request: TaskRequest) -> TaskResult:
+    """The try ran longer than it may, and did not end by itself."""
+    limit = request.node.timeout_seconds
+    return failed(request, "TaskTimeout", f"task `{request.key}` (try {request.try_number}) ran longer than {limit} s")
+
+
+def not_loaded(request: TaskRequest, message: str, detail: str) -> TaskResult:
+    """The user's file could not be loaded."""
+    return failed(request, "LoadError", message, detail)
+
+
+def not_started(request: TaskRequest, message: str) -> TaskResult:
+    """There was no process for the try."""
+    return failed(request, "ProcessError", f"task `{request.key}` (try {request.try_number}) did not start: {message}")
+
+
+def oversize(request: TaskRequest, limit_bytes: int) -> TaskResult:
+    """The process sent more than it may."""
+    message = f"task `{request.key}` (try {request.try_number}) sent a message of more than {limit_bytes} bytes"
+    return failed(request, "ResultError", message)

@@ -1,0 +1,22 @@
+"""Task logs: where each try's log file lies, how output gets into it without secrets, and how it is read back.
+
+This room imports nothing of ours but `errors` and `clock`.
+"""
+
+from headrace.logs.masking import Masker, is_sensitive, sensitive_values
+from headrace.logs.paths import log_path
+from headrace.logs.pump import LogPump, LogStream
+from headrace.logs.reading import follow, read_log
+from headrace.logs.writing import LogFile
+
+__all__ = [
+    "LogFile",
+    "LogPump",
+    "LogStream",
+    "Masker",
+    "follow",
+    "is_sensitive",
+    "log_path",
+    "read_log",
+    "sensitive_values",
+]

@@ -1,0 +1,76 @@
+"""One try's log file: secrets masked, and a full disk is the log's trouble, not the task's."""
+
+from __future__ import annotations
+
+import logging
+import os
+from pathlib import Path
+
+from headrace.logs.masking import Masker
+
+_FILE_MODE = 0o640
+_FOLDER_MODE = 0o750
+
+log = logging.getLogger("headrace.logs")
+
+
+class LogFile:
+    """Takes bytes, never raises for what the file system does. `lost_bytes` counts what could not be written."""
+
+    def __init__(self, path: str, masker: Masker) -> None:
+        self.path = path
+        self.masker = masker
+        self.lost_bytes = 0
+        self._has_complained = False
+        self._descriptor = -1
+        if path:
+            try:
+                self._descriptor = _open(path)
+            except OSError as error:
+                self._complain(error)
+
+    def write(self, data: bytes) -> None:
+        """Append what may be shown by now."""
+        self._put(self.masker.mask(data))
+
+    def close(self) -> None:
+        """Append what the masker still holds back, and close the file. May be called twice."""
+        self._put(self.masker.flush())
+        if self._descriptor >= 0:
+            descriptor, self._descriptor = self._descriptor, -1
+            try:
+                os.close(descriptor)
+            except OSError as error:
+                self._complain(error)
+
+    def _put(self, data: bytes) -> None:
+        if not self.path or not data:
+            return
+        rest = memoryview(data)
+        try:
+            while rest and self._descriptor >= 0:
+                rest = rest[os.write(self._descriptor, rest) :]
+        except OSError as error:
+            self._complain(error)
+        self.lost_bytes += len(rest)
+
+    def _complain(self, error: OSError) -> None:
+        if not self._has_complained:
+            self._has_complained = True
+            log.warning("could not write the log `%s`: %s; the task goes on without it", self.path, error.strerror)
+
+
+def _open(path: str) -> int:
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, _FILE_MODE)
+    except FileNotFoundError:
+        _make_folders(Path(path).parent)
+        return os.open(path, flags, _FILE_MODE)
+
+
+def _make_folders(folder: Path) -> None:
+    """Like `mkdir -p`, but every new folder gets our mode, not only the last."""
+    if not folder.is_dir():
+        _make_folders(folder.parent)
+        folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)

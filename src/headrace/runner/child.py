@@ -1,0 +1,113 @@
+"""A forked child of a warm parent: waits for a request, runs it, reports, and leaves or waits for the next one."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from headrace.definition import Node
+from headrace.handoff import (
+    MESSAGE_LIMIT_BYTES,
+    Channel,
+    RunContext,
+    Source,
+    Start,
+    TaskRequest,
+    TaskResult,
+    may_reuse,
+    send,
+)
+from headrace.runner.channel import Line, SocketChannel
+from headrace.runner.console import flush_console, redirect
+from headrace.runner.termination import (
+    TaskTerminated,
+    become_task_process,
+    die_with_parent,
+    listen,
+    stop_listening,
+)
+from headrace.runner.trying import framed_result, run_guarded
+
+_REHEARSALS = 10
+
+Run = Callable[[Any, TaskRequest, Channel], TaskResult]
+
+
+def live(parent: int, sock: socket.socket, output: int, run: Run, file: Any, limit_bytes: int) -> NoReturn:
+    """The whole life of a child, from right after the fork. Never returns into the parent's code."""
+    try:
+        _become_task_process(parent, output)
+        _serve(Line(sock, limit_bytes), run, file)
+    except BaseException:
+        # Stopped while idle, or the supervisor is gone: nobody is left who could be told anything.
+        os._exit(1)
+    os._exit(0)
+
+
+def _become_task_process(parent: int, output: int) -> None:
+    os.setsid()
+    die_with_parent(parent)
+    redirect(output)
+    signal.set_wakeup_fd(-1)
+    become_task_process()
+    _reseed()
+    # The parent's objects are frozen, so a collection looks only at what this task makes.
+    gc.enable()
+
+
+def _reseed() -> None:
+    """Give this process random numbers of its own. Python's `random` does so by itself after a fork, numpy does not."""
+    random = getattr(sys.modules.get("numpy"), "random", None)
+    if random is not None:
+        random.seed()
+
+
+def _serve(line: Line, run: Run, file: Any) -> None:
+    while isinstance(message := line.receive(), Start):
+        request = message.request
+        _run_one(line, run, file, request)
+        if not may_reuse(request):
+            return
+        listen()
+
+
+def _run_one(line: Line, run: Run, file: Any, request: TaskRequest) -> None:
+    channel = SocketChannel(line)
+    try:
+        result = run_guarded(run, file, request, channel)
+        stop_listening()
+    except TaskTerminated:
+        # The signal came in the moment between the runner's last instruction and here.
+        result = TaskResult(task_id=request.task_id, fence=request.fence, outcome="stopped")
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    flush_console()
+    line.send(framed_result(request, result, line.limit_bytes))
+
+
+def rehearse() -> None:
+    """Go through the motions of a few tries without user code, in the parent, so that no child does it first.
+
+    What the interpreter and the JSON library prepare on first use is then prepared once, in memory that all share.
+    """
+    request = TaskRequest(
+        task_id=0,
+        fence=0,
+        key="rehearsal",
+        node=Node(key="rehearsal"),
+        source=Source(root="/", file="", language=""),
+        run=RunContext(project="", workflow=""),
+    )
+    for _ in range(_REHEARSALS):
+        supervisor, task = socket.socketpair()
+        with supervisor, task:
+            send(supervisor, Start(request=request))
+            _serve(Line(task, MESSAGE_LIMIT_BYTES), _do_nothing, None)
+
+
+def _do_nothing(file: None, request: TaskRequest, channel: Channel) -> TaskResult:
+    return TaskResult(task_id=request.task_id, fence=request.fence, outcome="success")

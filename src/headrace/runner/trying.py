@@ -1,0 +1,42 @@
+"""One try: call the language's task runner, and make a result out of whatever happens there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from headrace.errors import HeadraceError, LoadError
+from headrace.handoff import Channel, Done, TaskRequest, TaskResult, failed, failure_of, frame, user_traceback
+from headrace.runner.termination import TaskTerminated
+
+Loaded = TypeVar("Loaded")
+
+
+def run_guarded(
+    run: Callable[[Loaded, TaskRequest, Channel], TaskResult], file: Loaded, request: TaskRequest, channel: Channel
+) -> TaskResult:
+    """The runner's result, or a failed one that says which exception escaped from it."""
+    try:
+        return run(file, request, channel)
+    except TaskTerminated:
+        return TaskResult(task_id=request.task_id, fence=request.fence, outcome="stopped")
+    except LoadError as error:
+        return failed(request, "LoadError", str(error), error.detail or user_traceback(error))
+    except HeadraceError as error:
+        return failed(request, type(error).__name__, str(error), user_traceback(error))
+    except BaseException as error:
+        return failure_of(request, error)
+
+
+def framed_result(request: TaskRequest, result: TaskResult, limit_bytes: int) -> bytes:
+    """The last message of a try. A result that cannot be sent becomes a failed one that says why."""
+    try:
+        data = frame(Done(result=result))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        message = f"task `{request.key}` gave a result that is not made of JSON values: {error}"
+        return frame(Done(result=failed(request, "ResultError", message)))
+    if len(data) > limit_bytes:
+        message = f"task `{request.key}` gave a result of {len(data)} bytes, the limit is {limit_bytes}"
+        hint = "hint: store big data elsewhere and return its place"
+        return frame(Done(result=failed(request, "ResultError", f"{message}\n{hint}")))
+    return data

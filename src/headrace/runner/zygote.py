@@ -1,0 +1,222 @@
+"""The warm parent process: loads a user's file once, then forks a child for each try.
+
+Started as `python -m headrace.runner.zygote FD` with a control socket. It lives as long as that socket: when the
+executor is gone, however it went, every process group below this one is killed.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gc
+import os
+import select
+import signal
+import socket
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+from headrace.authoring import load_file
+from headrace.errors import HeadraceError, LoadError
+from headrace.handoff import (
+    Exited,
+    Fork,
+    Forked,
+    ForkFailed,
+    Load,
+    Loaded,
+    LoadFailed,
+    Reader,
+    ToZygote,
+    frame,
+    send,
+    user_traceback,
+)
+from headrace.runner.child import Run, live, rehearse
+from headrace.runner.console import flush_console, set_up_console
+from headrace.runner.programs import named, task_runner
+from headrace.runner.termination import install_handlers
+
+
+class Zygote:
+    """Forks children, and kills what a dead child leaves behind before its process id can be used again."""
+
+    def __init__(self, control: socket.socket, run: Run, file: Any, limit_bytes: int) -> None:
+        self._control = control
+        self._run = run
+        self._file = file
+        self._limit_bytes = limit_bytes
+        self._pid = os.getpid()
+        self._children: set[int] = set()
+        self._reader: Reader[ToZygote] = Reader(ToZygote)
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_read, False)
+        os.set_blocking(self._wake_write, False)
+        signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, _notice)
+
+    def serve(self) -> NoReturn:
+        """Fork and reap until the executor is gone."""
+        poller = select.poll()
+        poller.register(self._control, select.POLLIN)
+        poller.register(self._wake_read, select.POLLIN)
+        try:
+            while True:
+                ready = {descriptor for descriptor, _ in poller.poll()}
+                if self._wake_read in ready:
+                    self._reap()
+                if self._control.fileno() in ready:
+                    self._take_orders()
+        except (ConnectionError, EOFError):
+            self._kill_all()
+            os._exit(0)
+
+    def _take_orders(self) -> None:
+        data = self._control.recv(4096)
+        if not data:
+            raise EOFError
+        for message in self._reader.feed(data):
+            if isinstance(message, Fork):
+                self._fork_many(message.count)
+
+    def _fork_many(self, count: int) -> None:
+        for done in range(count):
+            try:
+                self._fork_one()
+            except OSError as error:
+                message = f"could not start a task process: {error.strerror}"
+                send(self._control, ForkFailed(count=count - done, message=message))
+                return
+
+    def _fork_one(self) -> None:
+        ours, theirs = socket.socketpair()
+        output_read, output_write = os.pipe()
+        try:
+            pid = os.fork()
+            if pid == 0:
+                ours.close()
+                os.close(output_read)
+                self._control.close()
+                os.close(self._wake_read)
+                os.close(self._wake_write)
+                live(self._pid, theirs, output_write, self._run, self._file, self._limit_bytes)
+            self._children.add(pid)
+            socket.send_fds(self._control, [frame(Forked(pid=pid))], [ours.fileno(), output_read])
+        finally:
+            ours.close()
+            theirs.close()
+            os.close(output_read)
+            os.close(output_write)
+
+    def _reap(self) -> None:
+        _drain(self._wake_read)
+        while self._children:
+            # Looked at first and reaped last: until then nobody else can get this process id.
+            found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if found is None:
+                return
+            _kill_group(found.si_pid)
+            _, status = os.waitpid(found.si_pid, 0)
+            if found.si_pid in self._children:
+                self._children.discard(found.si_pid)
+                send(self._control, Exited(pid=found.si_pid, code=os.waitstatus_to_exitcode(status)))
+
+    def _kill_all(self) -> None:
+        for pid in self._children:
+            _kill_group(pid)
+            os.kill(pid, signal.SIGKILL)
+
+
+def main() -> NoReturn:
+    """Load what the first message names, then serve."""
+    control = socket.socket(fileno=int(sys.argv[1]))
+    control.set_inheritable(False)
+    install_handlers()
+    set_up_console()
+    message = Reader[ToZygote](ToZygote).receive(control)
+    if not isinstance(message, Load):
+        os._exit(0)
+    _die_with(control)
+    try:
+        run, file = _load(message)
+    except BaseException as error:
+        flush_console()
+        send(control, _load_failure(message, error))
+        os._exit(0)
+    # Once more, for the case that the user's file installed its own.
+    install_handlers()
+    rehearse()
+    _freeze()
+    _live_on(control)
+    send(control, Loaded())
+    Zygote(control, run, file, message.limit_bytes).serve()
+
+
+def _load(message: Load) -> tuple[Run, Any]:
+    source = message.source
+    run: Run = named(message.runner) if message.runner else task_runner(source.language)
+    load: Callable[[Path, str], Any] = named(message.loader) if message.loader else load_file
+    os.chdir(source.root)
+    return run, load(Path(source.root), source.file)
+
+
+def _load_failure(message: Load, error: BaseException) -> LoadFailed:
+    file = message.source.file
+    detail = user_traceback(error)
+    if isinstance(error, HeadraceError):
+        return LoadFailed(message=str(error), detail=(isinstance(error, LoadError) and error.detail) or detail)
+    if isinstance(error, SystemExit):
+        return LoadFailed(message=f"could not load `{file}`: it called sys.exit({error.code})", detail=detail)
+    return LoadFailed(message=f"could not load `{file}`: {type(error).__name__}: {error}", detail=detail)
+
+
+def _die_with(control: socket.socket) -> None:
+    """While user code is loading nobody reads the control socket, so the kernel watches it for us.
+
+    The default action of SIGIO ends the process; the executor sends nothing before it hears that loading is over, so
+    the only event there can be is its end.
+    """
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    fcntl.fcntl(control, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(control, fcntl.F_SETFL, fcntl.fcntl(control, fcntl.F_GETFL) | os.O_ASYNC)
+    if select.select([control], [], [], 0)[0]:
+        os._exit(0)
+
+
+def _live_on(control: socket.socket) -> None:
+    fcntl.fcntl(control, fcntl.F_SETFL, fcntl.fcntl(control, fcntl.F_GETFL) & ~os.O_ASYNC)
+
+
+def _freeze() -> None:
+    """Keep the garbage collector from touching, and thereby copying, the pages that children share."""
+    flush_console()
+    # User code may have started threads while loading; children do without them, and must not warn about it.
+    warnings.filterwarnings("ignore", category=DeprecationWarning, message=".*fork.*")
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+
+
+def _notice(signal_number: int, frame: FrameType | None) -> None:
+    """SIGCHLD needs a handler of its own to reach the wake-up pipe."""
+
+
+def _drain(descriptor: int) -> None:
+    try:
+        os.read(descriptor, 4096)
+    except BlockingIOError:
+        return
+
+
+def _kill_group(pid: int) -> None:
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+if __name__ == "__main__":
+    main()
