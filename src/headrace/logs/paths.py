@@ -22,12 +22,13 @@ def log_path(
     *,
     project: str = "",
 ) -> Path:
-    """`ROOT/[PROJECT/]WORKFLOW/RUN/ATTEMPT/TASK[INDEX]/TRY.log`, the same for the same try on every machine."""
+    """`ROOT/[PROJECT/]WORKFLOW/RUN/ATTEMPT/TASK[INDEX],try=N.log`, the same for the same try on every machine."""
     task = task_key if map_index < 0 else f"{task_key}[{map_index}]"
-    parts = [workflow, run_key, f"attempt={attempt_number}", task, f"try={try_number}.log"]
+    folders = [workflow, run_key, f"attempt={attempt_number}"]
     if project:
-        parts.insert(0, project)
-    return Path(logs_root).joinpath(*(safe_name(part) for part in parts))
+        folders.insert(0, project)
+    # One folder per attempt, not per task: making a folder costs more than running a small task.
+    return Path(logs_root).joinpath(*map(safe_name, folders), f"{safe_name(task)},try={try_number}.log")
 
 
 def safe_name(name: str) -> str:
