@@ -18,7 +18,7 @@ Kind = Literal["task", "group", "mapped"]
 """task: runs an operator · group: opens its children · mapped: is multiplied over upstream results when it opens."""
 
 Isolation = Literal["default", "inline", "process", "reuse"]
-"""default: as the installation says (a fresh process, unless it was told otherwise) · inline: no user code, no process ·
+"""default: as the installation says (a fresh process unless told otherwise) · inline: no user code, no process ·
 process: a fresh process per try · reuse: a process may serve many tries."""
 
 TRIGGER_RULES = (

@@ -134,6 +134,14 @@ class Advance:
                 state = State.FAILED if task.parent_id is None else unfinished_become
                 self._agenda.finish(task, state, Actor.TIMER, attempt.reason)
 
+    def reconsider(self, attempt: Attempt) -> None:
+        """Look again at everything that is not finished, in case that somebody left a consequence undone."""
+        for task in self._graph.unfinished(attempt.id):
+            if task.state is State.PLANNED:
+                self._agenda.open_children(task)
+            elif task.state is State.NONE:
+                self._agenda.touched[task.id] = task
+
     def fail_deadlocked(self, attempt: Attempt) -> None:
         """Nothing can run any more and yet something is left: the run fails and the tasks keep their states."""
         attempt.reason, attempt.is_changed = "deadlocked", True
@@ -239,7 +247,6 @@ class Advance:
     def _succeed(self, task: Task, result: TaskResult) -> None:
         task.error = None
         if result.growth:
-            self._agenda.drop_children(task, Actor.AGENT)
             self._agenda.grow(task, result.growth, grown_by=task.id)
             task.agent_id = None
             self._agenda.move(task, State.PLANNED, Actor.AGENT)

@@ -79,7 +79,6 @@ def _reset(task: Task) -> None:
 def _reopen_ancestors(agenda: Agenda, cleared: Sequence[Task]) -> list[Task]:
     """Open again whatever ended around the cleared tasks; returns what was reopened."""
     reopened: list[Task] = []
-    count_children(agenda.graph, [task for task in cleared if task.kind != "task"])
     level: Sequence[Task] = cleared
     while level:
         parents = agenda.graph.tasks({task.parent_id for task in level if task.parent_id is not None})

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from headrace.definition import Node, to_json
 from headrace.state.task import State, Task
 
-
 INLINE_QUEUE = "inline"
 """Where tasks wait that any agent can finish by itself."""
 

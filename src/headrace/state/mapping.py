@@ -43,8 +43,6 @@ def _give_up(agenda: Agenda, task: Task, existing: Sequence[Task], state: State,
 
 def _set_instances(agenda: Agenda, task: Task, existing: Sequence[Task], count: int) -> None:
     """Make it have exactly `count` instances that are not removed."""
-    if existing:
-        agenda.credit_finished()
     for instance in sorted(existing, key=lambda one: one.map_index):
         _adjust(agenda, task, instance, count)
     added = _add_instances(agenda, task, range(len(existing), count))
@@ -64,7 +62,6 @@ def _adjust(agenda: Agenda, task: Task, instance: Task, count: int) -> None:
     """Bring an instance of an earlier expansion into the present one."""
     if instance.map_index >= count:
         if instance.state is not State.REMOVED:
-            agenda.drop_children(instance, Actor.ADVANCE)
             instance.agent_id = None
             agenda.move(instance, State.REMOVED, Actor.ADVANCE)
     elif instance.state in (State.NONE, State.REMOVED):

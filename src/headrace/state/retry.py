@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import sys
 
 from headrace.definition import Retry
 
@@ -18,9 +19,7 @@ def has_try_left(try_number: int, max_tries: int) -> bool:
 
 def retry_delay_seconds(retry: Retry, try_number: int, seed: str) -> float:
     """How long to wait after the try with this number. The same seed and try always give the same wait."""
-    delay = retry.delay_seconds
-    if retry.backoff > 1:
-        delay = min(delay * _power(retry.backoff, try_number - 1), _LONGEST_SECONDS)
+    delay = min(retry.delay_seconds * _power(retry.backoff, try_number - 1), _LONGEST_SECONDS)
     if retry.jitter:
         whole = max(1, math.ceil(delay))
         delay = whole + int(hashlib.sha1(f"{seed}#{try_number}".encode()).hexdigest(), 16) % whole
@@ -30,7 +29,9 @@ def retry_delay_seconds(retry: Retry, try_number: int, seed: str) -> float:
 
 
 def _power(factor: float, exponent: int) -> float:
+    if factor <= 1:
+        return 1.0
     try:
         return float(factor**exponent)
     except OverflowError:
-        return math.inf
+        return sys.float_info.max

@@ -112,7 +112,7 @@ def _moves() -> tuple[Move, ...]:
     rows += [
         Move(before, s.NONE, (a.USER,), "it was cleared")
         for before in (
-            s.SUCCESS, s.FAILED, s.SKIPPED, s.UPSTREAM_FAILED, s.CANCELED, s.REMOVED,
+            s.SUCCESS, s.FAILED, s.SKIPPED, s.UPSTREAM_FAILED, s.CANCELED,
             s.SCHEDULED, s.UP_FOR_RETRY, s.UP_FOR_RESCHEDULE, s.DEFERRED, s.PLANNED,
         )
     ]  # fmt: skip
@@ -121,7 +121,12 @@ def _moves() -> tuple[Move, ...]:
         s.UP_FOR_RETRY, s.UP_FOR_RESCHEDULE, s.DEFERRED,
     )  # fmt: skip
     rows += [
-        Move(before, s.CANCELED, (a.USER, a.AGENT, a.ADVANCE, a.TIMER, a.RESCUER), "the run was asked to stop")
+        Move(
+            before,
+            s.CANCELED,
+            (a.USER, a.AGENT, a.ADVANCE, a.TIMER, a.RESCUER),
+            "the run was asked to stop, or a newer generation took its place",
+        )
         for before in open_states
     ]
     listed = {(row.before, row.after) for row in rows}
