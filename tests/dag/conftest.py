@@ -37,6 +37,17 @@ class FakeEngine:
     def _get_values(self, tasks, name="return_value"):
         return {task: self.values[(task, name)] for task in tasks if (task, name) in self.values}
 
+    def _get_length(self, task):
+        return len(self._get_value(task))
+
+    def _get_element(self, task, index):
+        value = self._get_value(task)
+        if isinstance(value, dict):
+            return {"whole": value} if "__type" in value else {"pair": list(value.items())[index]}
+        if index >= len(value):
+            raise MissingError(f"{task} has no element {index}")
+        return {"element": value[index]}
+
     def _get_variable(self, name):
         if name not in self.variables:
             raise MissingError(name)

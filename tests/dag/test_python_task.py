@@ -493,7 +493,7 @@ BashOperator.partial(task_id="b", append_env=True).expand_kwargs(give())
 
 def test_index_beyond_the_data_is_explained(flow):
     result = flow("@task\ndef f(x): ...\nf.expand(x=[1])").run("f", map_index=1)
-    assert "there is only data for 1" in result.error.message
+    assert "there is no data for instance 1" in result.error.message
 
 
 @pytest.mark.parametrize(

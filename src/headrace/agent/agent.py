@@ -45,8 +45,6 @@ _log = logging.getLogger("headrace.agent")
 
 INLINE_BATCH = 1000
 """How many tasks without code are finished in one transaction."""
-_RETRY_SECONDS = 0.5
-"""Between two attempts to reach a database that is away."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +57,8 @@ class AgentOptions:
     renew_seconds: float = 5.0
     poll_seconds: float = 5.0
     """How long it waits for a wake-up before it looks by itself."""
+    retry_seconds: float = 0.5
+    """Between two attempts to reach a database that is away."""
     kill_grace_seconds: float = 5.0
     isolation: Isolation = "process"
     """For tasks that do not say how they want to be isolated."""
@@ -92,6 +92,7 @@ class Agent:
         self._renewer: threading.Thread | None = None
         self._is_draining = False
         self._had_inline = False
+        self._may_hold_unknown = False
         self.on_run_ended: Callable[[int], None] = lambda run_id: None
         """Called with the id of each run whose end this agent has committed."""
         self.id = 0
@@ -99,13 +100,19 @@ class Agent:
 
     # ---- life ----------------------------------------------------------------------------------------------------
 
-    def start(self) -> None:
-        """Announce the agent and begin to renew its lease."""
+    def start(self, *, renews_by_itself: bool = True) -> None:
+        """Announce the agent and begin to renew its lease; otherwise whoever moves its clock calls `renew`."""
         self._register()
         self._store.wakeups.subscribe(self.wake)
-        self._renewer = threading.Thread(target=self._renew_forever, name="headrace-lease", daemon=True)
-        self._renewer.start()
+        if renews_by_itself:
+            self._renewer = threading.Thread(target=self._renew_forever, name="headrace-lease", daemon=True)
+            self._renewer.start()
         self._must_look.set()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something runs here or waits to be reported."""
+        return bool(self._running or self._unreported)
 
     def wake(self) -> None:
         """Have the next step look for work and for tasks to be stopped. Any thread may call it."""
@@ -151,13 +158,16 @@ class Agent:
             # Nothing is lost: the reports stay here and the claim is made again.
             _log.warning("could not reach the store, %d results wait: %s", len(self._unreported), error.message)
             self._must_look.set()
-            self._stop.wait(_RETRY_SECONDS)
+            self._may_hold_unknown = True
+            self._stop.wait(self._options.retry_seconds)
             return 0
 
     def _commit_and_claim(self, must_look: bool) -> int:
-        reports = self._unreported
         if must_look:
             self._stop_what_must_stop()
+        if self._may_hold_unknown:
+            self._hand_back_unknown()
+        reports = self._unreported
         committed, requests = self._store.transact(lambda tx: self._transact(tx, reports))
         self._unreported = self._unreported[len(reports) :]
         for report in committed.stale if committed is not None else ():
@@ -293,6 +303,17 @@ class Agent:
         for task_id, fence in running:
             if held.get((task_id, fence), True):
                 self._executor.cancel(task_id, fence)
+
+    def _hand_back_unknown(self) -> None:
+        """A commit whose answer was lost may have claimed tasks that nobody here knows of."""
+        known = {*self._running, *((report.result.task_id, report.result.fence) for report in self._unreported)}
+        with self._store.read() as tx:
+            held = held_tasks(tx, self.id)
+        for one in held:
+            if (one.task_id, one.fence) not in known:
+                result = TaskResult(task_id=one.task_id, fence=one.fence, outcome="stopped")
+                self._unreported.append(Report(one.attempt_id, result))
+        self._may_hold_unknown = False
 
     def _try_to(self, what: str, work: Callable[[Transaction], None]) -> None:
         try:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -15,11 +16,25 @@ from headrace.store import (
     attempt_of_run,
     delete_variable,
     get_connection,
+    get_document,
     get_variable,
+    instance_document,
+    result_length,
+    result_of,
     set_value,
     set_variable,
     task_values,
 )
+
+_CACHED_RESULTS = 8
+"""How many results are kept cut into elements: the instances of a mapped task ask for one after the other."""
+
+
+class Elements(NamedTuple):
+    """The answers to `get_element` about one result; `whole` if it has no elements that JSON knows of."""
+
+    items: list[msgspec.Raw]
+    whole: msgspec.Raw | None = None
 
 
 class Missing(Exception):
@@ -31,9 +46,12 @@ class Broker:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._elements: OrderedDict[tuple[int, int], Elements] = OrderedDict()
         self._verbs: dict[str, Callable[..., msgspec.Raw]] = {
             "get_value": self._get_value,
             "get_values": self._get_values,
+            "get_length": self._get_length,
+            "get_element": self._get_element,
             "set_value": self._set_value,
             "get_variable": self._get_variable,
             "set_variable": self._set_variable,
@@ -85,6 +103,37 @@ class Broker:
                 continue
         return _raw(present)
 
+    def _get_length(self, request: TaskRequest, task: str) -> msgspec.Raw:
+        with self._store.read() as tx:
+            length = result_length(tx, request.run.attempt_id, task)
+        if length is None:
+            raise Missing
+        return _raw(length)
+
+    def _get_element(self, request: TaskRequest, task: str, index: int) -> msgspec.Raw:
+        with self._store.read() as tx:
+            found = result_of(tx, request.run.attempt_id, task)
+            if found is None:
+                raise Missing
+            task_id, fence, is_mapped = found
+            if is_mapped:
+                document = _present(instance_document(tx, task_id, RETURN_VALUE, index))
+                return _raw({"element": msgspec.Raw(document.encode())})
+            elements = self._elements.get((task_id, fence))
+            if elements is None:
+                elements = self._keep((task_id, fence), _cut(_present(get_document(tx, task_id, RETURN_VALUE))))
+        if elements.whole is not None:
+            return elements.whole
+        if index >= len(elements.items):
+            raise Missing
+        return elements.items[index]
+
+    def _keep(self, key: tuple[int, int], elements: Elements) -> Elements:
+        self._elements[key] = elements
+        while len(self._elements) > _CACHED_RESULTS:
+            self._elements.popitem(last=False)
+        return elements
+
     def _set_value(self, request: TaskRequest, name: str, value: Any) -> msgspec.Raw:
         length = len(value) if isinstance(value, list | dict) else None
         document = msgspec.json.encode(value).decode()
@@ -133,6 +182,23 @@ def _document(values: TaskValues, map_index: int | None) -> msgspec.Raw:
     if not values.by_index:
         raise Missing
     return msgspec.Raw(values.documents[0].encode())
+
+
+def _present(document: str | None) -> str:
+    if document is None:
+        raise Missing
+    return document
+
+
+def _cut(document: str) -> Elements:
+    """The answers to `get_element` for each element of a result."""
+    if document.startswith("["):
+        elements = msgspec.json.decode(document, type=list[msgspec.Raw])
+        return Elements([_raw({"element": element}) for element in elements])
+    pairs = msgspec.json.decode(document, type=dict[str, msgspec.Raw]) if document.startswith("{") else {}
+    if pairs and "__type" not in pairs:
+        return Elements([_raw({"pair": [key, value]}) for key, value in pairs.items()])
+    return Elements([], _raw({"whole": msgspec.Raw(document.encode())}))
 
 
 def _raw(value: Any) -> msgspec.Raw:

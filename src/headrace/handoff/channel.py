@@ -22,6 +22,9 @@ class Channel(Protocol):
               one named result; a mapped task without `map_index` gives the list of its instances' values in order
               (those that have none left out). MissingError if there is none.
           get_values(tasks, name="return_value")   {task: value} for those that have one
+          get_length(task)                         how many elements the task's result has to map over
+          get_element(task, index)                 {"element": …} of a list, or of a mapped task's instances;
+                                                   {"pair": [key, value]} of a dict; {"whole": …} of anything else
           set_value(name, value)                   store a named result of the asking task at once
           get_variable(name) · set_variable(name, value) · delete_variable(name)
           get_connection(name)                     {"conn_id", "conn_type", "host", "login", "password", "port",

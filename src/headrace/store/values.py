@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headrace.handoff import RETURN_VALUE
 from headrace.store.database import Transaction
 from headrace.store.sql import Sql
 
@@ -13,6 +14,27 @@ TASK_VALUES = Sql(
     FROM task LEFT JOIN value ON value.task_id = task.id AND value.kind = 'result' AND value.name = :name
     WHERE task.attempt_id = :attempt_id AND task.key IN :keys[] AND NOT task.is_superseded
     ORDER BY task.key, task.map_index
+    """
+)
+RESULT_OF = Sql(
+    """
+    SELECT task.id, task.fence, task.kind FROM task
+    WHERE attempt_id = :attempt_id AND key = :key AND map_index = -1 AND NOT is_superseded
+    """
+)
+DOCUMENT = Sql("SELECT document FROM value WHERE task_id = :task_id AND kind = 'result' AND name = :name")
+RESULT_LENGTH = Sql("SELECT length FROM value WHERE task_id = :task_id AND kind = 'result' AND name = :name")
+INSTANCE_COUNT = Sql(
+    """
+    SELECT count(*) FROM task JOIN value ON value.task_id = task.id AND value.kind = 'result'
+    WHERE task.parent_id = :task_id AND value.name = :name AND NOT task.is_superseded
+    """
+)
+INSTANCE_DOCUMENT = Sql(
+    """
+    SELECT value.document FROM task JOIN value ON value.task_id = task.id AND value.kind = 'result'
+    WHERE task.parent_id = :parent_id AND value.name = :name AND NOT task.is_superseded
+    ORDER BY task.map_index LIMIT 1 OFFSET :number
     """
 )
 SET_VALUE = Sql(
@@ -69,6 +91,35 @@ def task_values(tx: Transaction, attempt_id: int, keys: Sequence[str], name: str
         if document is not None:
             values.by_index[map_index] = document
     return found
+
+
+def result_of(tx: Transaction, attempt_id: int, key: str) -> tuple[int, int, bool] | None:
+    """(task id, fence, is mapped) of a task. The fence changes whenever its result may have changed."""
+    rows = tx.run(RESULT_OF, {"attempt_id": attempt_id, "key": key})
+    return (rows[0][0], rows[0][1], rows[0][2] == "mapped") if rows else None
+
+
+def get_document(tx: Transaction, task_id: int, name: str) -> str | None:
+    """One named result, as JSON."""
+    rows = tx.run(DOCUMENT, {"task_id": task_id, "name": name})
+    return rows[0][0] if rows else None
+
+
+def result_length(tx: Transaction, attempt_id: int, key: str) -> int | None:
+    """How many elements there are to map over: of the result, or of the instances' results."""
+    found = result_of(tx, attempt_id, key)
+    if found is None:
+        return None
+    task_id, _, is_mapped = found
+    statement = INSTANCE_COUNT if is_mapped else RESULT_LENGTH
+    rows = tx.run(statement, {"task_id": task_id, "name": RETURN_VALUE})
+    return rows[0][0] if rows else None
+
+
+def instance_document(tx: Transaction, mapped_id: int, name: str, number: int) -> str | None:
+    """The result of the n-th instance of a mapped task that has one."""
+    rows = tx.run(INSTANCE_DOCUMENT, {"parent_id": mapped_id, "name": name, "number": number})
+    return rows[0][0] if rows else None
 
 
 def set_value(tx: Transaction, task_id: int, attempt_id: int, name: str, document: str, length: int | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -56,11 +55,9 @@ class CrossProduct:
 
     def arguments(self, index: int, context: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
         columns = {name: _elements(value, name, context) for name, value in self._values.items()}
-        _check_index(index, math.prod(map(len, columns.values())))
         chosen: dict[str, Any] = {}
-        for name, column in reversed(columns.items()):
-            index, position = divmod(index, len(column))
-            chosen[name] = resolve_inside(column[position], context)
+        for name, position in _positions(index, columns).items():
+            chosen[name] = resolve_inside(_element(columns[name], position, index), context)
         computed = [chosen[name] for name, value in self._values.items() if next(references_in(value), None)]
         return {name: chosen[name] for name in self._values}, computed
 
@@ -88,9 +85,7 @@ class KeywordSets:
         return Length(op="literal", length=len(self._sets))
 
     def arguments(self, index: int, context: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
-        column = _elements(self._sets, "expand_kwargs", context)
-        _check_index(index, len(column))
-        item = column[index]
+        item = _element(_elements(self._sets, "expand_kwargs", context), index, index)
         chosen = resolve_inside(item, context)
         if not isinstance(chosen, Mapping) or not all(isinstance(name, str) for name in chosen):
             raise ValueError(f"expected each element of expand_kwargs() to be a dict of arguments, got: {chosen!r}")
@@ -106,6 +101,25 @@ def _elements(value: Any, name: str, context: Mapping[str, Any]) -> Sequence[Any
     return value.elements(context) if isinstance(value, ResultExpression) else elements_of(value, f"`{name}`")
 
 
-def _check_index(index: int, count: int) -> None:
-    if not 0 <= index < count:
-        raise IndexError(f"instance {index} was asked for, but there is only data for {count}: did the source shrink?")
+def _positions(index: int, columns: dict[str, Sequence[Any]]) -> dict[str, int]:
+    """Where in each column an instance finds its value. A single column needs no length, which would be asked for."""
+    if len(columns) == 1:
+        return dict.fromkeys(columns, index)
+    positions: dict[str, int] = {}
+    left = index
+    for name, column in reversed(columns.items()):
+        left, positions[name] = divmod(left, max(1, len(column)))
+    if left:
+        raise _shrunk(index)
+    return positions
+
+
+def _element(column: Sequence[Any], position: int, index: int) -> Any:
+    try:
+        return column[position]
+    except IndexError:
+        raise _shrunk(index) from None
+
+
+def _shrunk(index: int) -> IndexError:
+    return IndexError(f"there is no data for instance {index}: did the source shrink?")

@@ -207,6 +207,15 @@ class TaskInstance:
         last = next((task_id for task_id in reversed(ids) if task_id in found), None)
         return default if last is None else decode_value(found[last])
 
+    def length_of(self, task_id: str) -> int:
+        """How many elements another task's result has to map over. LookupError if there is no result."""
+        return int(self._engine.ask("get_length", task=task_id))
+
+    def element_of(self, task_id: str, index: int) -> tuple[str, Any]:
+        """One element of another task's result: ("element", x), ("pair", (key, x)), or ("whole", all of it)."""
+        ((kind, value),) = self._engine.ask("get_element", task=task_id, index=index).items()
+        return kind, (value[0], decode_value(value[1])) if kind == "pair" else decode_value(value)
+
     def get_template_context(self) -> Context:
         return task_context(self)
 

@@ -124,10 +124,7 @@ class XComArg(ResultExpression):
         return None
 
     def elements(self, context: Mapping[str, Any]) -> Sequence[Any]:
-        value = self.resolve(context)
-        if value is None:
-            raise XComForMappingNotPushed(f"task `{self.operator.task_id}` returned nothing to map over")
-        return elements_of(value, f"task `{self.operator.task_id}`")
+        return _Pulled(context["ti"], self.operator.task_id)
 
     def as_setup(self) -> XComArg:
         self.operator.as_setup()
@@ -151,6 +148,27 @@ class MapXComArg(ResultExpression):
 
     def elements(self, context: Mapping[str, Any]) -> Sequence[Any]:
         return _Mapped(self.source.elements(context), self.function)
+
+
+class _Pulled(Sequence[Any]):
+    """The elements of a task's result, each fetched when it is asked for: n instances must not fetch n lists of n."""
+
+    def __init__(self, instance: Any, task_id: str) -> None:
+        self._instance = instance
+        self._task_id = task_id
+
+    def __len__(self) -> int:
+        try:
+            return int(self._instance.length_of(self._task_id))
+        except LookupError:
+            raise XComForMappingNotPushed(f"task `{self._task_id}` returned nothing to map over") from None
+
+    def __getitem__(self, index: Any) -> Any:
+        try:
+            kind, value = self._instance.element_of(self._task_id, index)
+        except LookupError:
+            raise IndexError(f"task `{self._task_id}` has no element {index} to map over") from None
+        return elements_of(value, f"task `{self._task_id}`")[index] if kind == "whole" else value
 
 
 class _Mapped(Sequence[Any]):
@@ -187,11 +205,7 @@ class ZipXComArg(ResultExpression):
         return Length(op="zip_shortest" if self.fillvalue is NOTSET else "zip_longest", parts=parts)
 
     def elements(self, context: Mapping[str, Any]) -> Sequence[Any]:
-        columns = [part.elements(context) for part in self.parts]
-        count = (min if self.fillvalue is NOTSET else max)(len(column) for column in columns)
-        return [
-            tuple(column[row] if row < len(column) else self.fillvalue for column in columns) for row in range(count)
-        ]
+        return _Zipped([part.elements(context) for part in self.parts], self.fillvalue)
 
 
 class ConcatXComArg(ResultExpression):
@@ -206,7 +220,40 @@ class ConcatXComArg(ResultExpression):
         return Length(op="concat", parts=tuple(part.length() for part in self.parts))
 
     def elements(self, context: Mapping[str, Any]) -> Sequence[Any]:
-        return [element for part in self.parts for element in part.elements(context)]
+        return _Joined([part.elements(context) for part in self.parts])
+
+
+class _Zipped(Sequence[Any]):
+    """Rows of several columns, made one at a time."""
+
+    def __init__(self, columns: Sequence[Sequence[Any]], fillvalue: Any) -> None:
+        self._columns = columns
+        self._fillvalue = fillvalue
+
+    def __len__(self) -> int:
+        return (min if self._fillvalue is NOTSET else max)(len(column) for column in self._columns)
+
+    def __getitem__(self, index: Any) -> Any:
+        if self._fillvalue is NOTSET:
+            return tuple(column[index] for column in self._columns)
+        return tuple(column[index] if index < len(column) else self._fillvalue for column in self._columns)
+
+
+class _Joined(Sequence[Any]):
+    """Several columns, one after the other."""
+
+    def __init__(self, columns: Sequence[Sequence[Any]]) -> None:
+        self._columns = columns
+
+    def __len__(self) -> int:
+        return sum(len(column) for column in self._columns)
+
+    def __getitem__(self, index: Any) -> Any:
+        for column in self._columns:
+            if index < len(column):
+                return column[index]
+            index -= len(column)
+        raise IndexError(index)
 
 
 def elements_of(value: Any, whose: str) -> Sequence[Any]:
