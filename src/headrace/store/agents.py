@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from headrace.handoff import TaskError
-from headrace.state import Actor, Task
+from headrace.state import HELD, Actor, Task
 from headrace.store.database import Transaction
 from headrace.store.results import Committed, fail_tasks
 from headrace.store.run_graph import RunGraph
@@ -21,12 +23,19 @@ RENEW = Sql("UPDATE agent SET renewed_at = :now, lease_until = :until WHERE id =
 RESIGN = Sql("UPDATE agent SET is_lost = :yes, lease_until = :now WHERE id = :id")
 HELD_BY = Sql(
     """
-    SELECT task.id, task.fence, task.state, attempt.is_cancel_requested
+    SELECT task.id, task.fence, task.state, attempt.is_cancel_requested, task.attempt_id
     FROM task JOIN attempt ON attempt.id = task.attempt_id
     WHERE task.agent_id = :agent_id AND task.state IN ('queued', 'running', 'restarting')
     """
 )
-LOST = Sql("SELECT id, name, renewed_at, lease_until FROM agent WHERE NOT is_lost AND lease_until < :now ORDER BY id")
+IS_EXPIRED = Sql("SELECT 1 FROM agent WHERE NOT is_lost AND lease_until < :now LIMIT 1")
+# One statement, so that an agent which renews at the same moment is not given up.
+EXPIRE = Sql(
+    """
+    UPDATE agent SET is_lost = :yes WHERE NOT is_lost AND lease_until < :now
+    RETURNING id, kind, name, renewed_at, lease_until
+    """
+)
 LOST_TASKS = Sql(
     """
     SELECT task.id, task.attempt_id, task.agent_id FROM task JOIN agent ON agent.id = task.agent_id
@@ -35,6 +44,12 @@ LOST_TASKS = Sql(
     """
 )
 NAMES = Sql("SELECT id, name FROM agent WHERE id IN :ids[]")
+IS_HELD_BY_LOST = Sql(
+    """
+    SELECT 1 FROM task JOIN agent ON agent.id = task.agent_id
+    WHERE agent.is_lost AND task.state IN ('queued', 'running', 'restarting') LIMIT 1
+    """
+)
 PROCESSES = Sql("SELECT id, pid FROM agent WHERE NOT is_lost AND place = :place")
 FORGET = Sql(
     """
@@ -44,6 +59,25 @@ FORGET = Sql(
 )
 
 
+class LostProcess(NamedTuple):
+    """A process that was given up because it was silent for too long."""
+
+    id: int
+    kind: str
+    name: str
+    silent_seconds: float
+    limit_seconds: float
+
+
+class Rescued(NamedTuple):
+    """A task that was taken from an agent that is gone."""
+
+    agent_id: int
+    agent: str
+    task: Task
+    """As it is now."""
+
+
 class Held(msgspec.Struct, frozen=True):
     """A task that the store says an agent holds."""
 
@@ -51,6 +85,7 @@ class Held(msgspec.Struct, frozen=True):
     fence: int
     must_stop: bool
     """Cleared or cancelled: its process is to be stopped."""
+    attempt_id: int
 
 
 def register(
@@ -79,17 +114,21 @@ def resign(tx: Transaction, agent_id: int, now: int) -> None:
 def held_tasks(tx: Transaction, agent_id: int) -> list[Held]:
     """What an agent holds, as the store sees it. What the agent runs beyond this is undead."""
     rows = tx.run(HELD_BY, {"agent_id": agent_id})
-    return [Held(row[0], row[1], row[2] == "restarting" or bool(row[3])) for row in rows]
+    return [Held(row[0], row[1], row[2] == "restarting" or bool(row[3]), row[4]) for row in rows]
 
 
-def expire_leases(tx: Transaction, now: int) -> list[str]:
-    """Give up processes whose lease ran out. Returns a sentence for each."""
-    sentences = []
-    for agent_id, name, renewed_at, lease_until in tx.run(LOST, {"now": now}):
-        tx.change(RESIGN, {"id": agent_id, "now": lease_until, "yes": True})
-        silent, limit = (now - renewed_at) / 1e6, (lease_until - renewed_at) / 1e6
-        sentences.append(f"`{name}` silent for {silent:.0f} s (limit {limit:.0f} s): it is given up")
-    return sentences
+def has_expired_leases(tx: Transaction, now: int) -> bool:
+    """Whether somebody is to be given up."""
+    return bool(tx.run(IS_EXPIRED, {"now": now}))
+
+
+def expire_leases(tx: Transaction, now: int) -> list[LostProcess]:
+    """Give up processes whose lease ran out."""
+    rows = tx.run(EXPIRE, {"now": now, "yes": True})
+    return [
+        LostProcess(agent_id, kind, name, (now - renewed_at) / 1e6, (lease_until - renewed_at) / 1e6)
+        for agent_id, kind, name, renewed_at, lease_until in sorted(rows)
+    ]
 
 
 def live_processes(tx: Transaction, place: str) -> list[tuple[int, int]]:
@@ -97,18 +136,24 @@ def live_processes(tx: Transaction, place: str) -> list[tuple[int, int]]:
     return [(row[0], row[1]) for row in tx.run(PROCESSES, {"place": place})]
 
 
-def rescue_tasks(tx: Transaction, graph: RunGraph, limit: int = 200) -> tuple[list[Task], Committed | None]:
+def has_lost_tasks(tx: Transaction) -> bool:
+    """Whether a process that is gone still holds tasks."""
+    return bool(tx.run(IS_HELD_BY_LOST))
+
+
+def rescue_tasks(tx: Transaction, graph: RunGraph, limit: int = 200) -> tuple[list[Rescued], Committed | None]:
     """End the tries of agents that are gone: each task is tried again or fails by its own settings."""
     rows = tx.run(LOST_TASKS, {"limit": limit})
     if not rows:
         return [], None
     graph.lock(attempt_id for _, attempt_id, _ in rows)
     names = dict(tx.run(NAMES, {"ids": sorted({agent_id for _, _, agent_id in rows})}))
-    lost = {agent_id: names.get(agent_id, str(agent_id)) for _, _, agent_id in rows}
     found = graph.load_with_parents([task_id for task_id, _, _ in rows])
-    tasks = [task for task in found if task.agent_id in lost]
-    error = TaskError(type="LeaseLost", message=f"lost: agent {', '.join(sorted(set(lost.values())))} is gone")
-    return tasks, fail_tasks(tx, graph, tasks, error, Actor.RESCUER)
+    held = [(task, task.agent_id or 0) for task in found if task.agent_id in names and task.state in HELD]
+    lost = ", ".join(sorted({f"`{names[agent_id]}`" for _, agent_id in held}))
+    error = TaskError(type="LeaseLost", message=f"lost: agent {lost} is gone")
+    committed = fail_tasks(tx, graph, [task for task, _ in held], error, Actor.RESCUER)
+    return [Rescued(agent_id, names[agent_id], task) for task, agent_id in held], committed
 
 
 def forget_agents(tx: Transaction, before: int) -> int:

@@ -30,6 +30,7 @@ CANDIDATES = Sql(
     ORDER BY task.priority DESC, task.id LIMIT :limit [[postgres: FOR UPDATE OF task SKIP LOCKED]]
     """
 )
+# An agent that was given up and does not know it yet has no lease under which it could take anything.
 TAKE = Sql(
     f"""
     UPDATE task SET state = 'running', version = version + 1, fence = fence + 1, agent_id = :agent_id,
@@ -37,6 +38,7 @@ TAKE = Sql(
            due_at = CASE WHEN timeout_seconds IS NULL THEN NULL
                     ELSE :now + CAST((timeout_seconds + :grace_seconds) * 1000000 AS bigint) END
     WHERE id IN :ids[] AND state = 'scheduled'
+      AND EXISTS (SELECT 1 FROM agent WHERE agent.id = :agent_id AND NOT agent.is_lost)
     RETURNING {SELECTED}
     """
 )

@@ -25,8 +25,8 @@ T = TypeVar("T")
 
 _json = msgspec.json.Encoder()
 BUSY_SECONDS = 30
-_CONFLICT_CODES = {"40001", "40P01", "55P03"}
-"""PostgreSQL: serialization failure, deadlock, lock not available."""
+_CONFLICT_CODES = {"40001", "40P01", "55P03", "23505"}
+"""PostgreSQL: serialization failure, deadlock, lock not available, a unique row that somebody else inserted first."""
 
 
 class Transaction:
@@ -40,6 +40,10 @@ class Transaction:
         self.should_notify = False
         """Whether other processes have something new to look at after the commit."""
         self.after_commit: list[Callable[[], None]] = []
+
+    @property
+    def database(self) -> Database:
+        return self._database
 
     @property
     def connection(self) -> Connection:
@@ -75,10 +79,11 @@ class Transaction:
         self._cursor.execute(statement.render(self.dialect), {"rows": _json.encode(rows).decode()})
         return int(self._cursor.rowcount)
 
-    def insert_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
-        """SQLite only: one prepared INSERT for many rows, which beats reading them from JSON when there are many."""
+    def insert_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> int:
+        """SQLite only: one prepared statement for many rows, which beats reading them from JSON when there are many."""
         self._database.statements += 1
         self._cursor.executemany(statement, rows)
+        return int(self._cursor.rowcount)
 
     def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
         """Run a SQLAlchemy Core statement."""
@@ -140,8 +145,7 @@ class Database:
     def begin(self) -> Iterator[Transaction]:
         """A transaction that may write. It is committed at the end of the block unless the block raises."""
         with self._translated():
-            tx = Transaction(self, self._connection())
-            tx.begin()
+            tx = self._begin()
         try:
             with self._translated():
                 yield tx
@@ -193,17 +197,34 @@ class Database:
             self._local.connection = connection
         return connection
 
+    def _begin(self) -> Transaction:
+        is_fresh = getattr(self._local, "connection", None) is None
+        try:
+            tx = Transaction(self, self._connection())
+            tx.begin()
+        except Exception:
+            self._drop_connection()
+            if is_fresh:
+                raise
+            # It broke since its last use, as after a restart of the server. Nothing has happened on it yet.
+            tx = Transaction(self, self._connection())
+            tx.begin()
+        return tx
+
     def _abort(self, tx: Transaction) -> None:
         try:
             tx.rollback()
             tx.close()
         except Exception:
             # A broken connection has nothing to roll back; the next transaction opens a new one.
-            connection: Connection | None = getattr(self._local, "connection", None)
-            self._local.connection = None
-            if connection is not None:
-                connection.invalidate()
-                connection.close()
+            self._drop_connection()
+
+    def _drop_connection(self) -> None:
+        connection: Connection | None = getattr(self._local, "connection", None)
+        self._local.connection = None
+        if connection is not None:
+            connection.invalidate()
+            connection.close()
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
@@ -214,6 +235,8 @@ class Database:
             translated = self._translate(error)
             if translated is None:
                 raise
+            if isinstance(translated, StoreUnreachableError):
+                self._drop_connection()
             raise translated from error
 
     def _translate(self, error: BaseException) -> StoreError | None:
@@ -221,12 +244,17 @@ class Database:
         if not (isinstance(error, sa_errors.SQLAlchemyError) or _is_driver_error(original)):
             return None
         text = str(original).strip().split("\n")[0]
-        if getattr(original, "sqlstate", None) in _CONFLICT_CODES:
+        if getattr(original, "sqlstate", None) in _CONFLICT_CODES or text.startswith("UNIQUE constraint failed"):
             return ConflictError(f"somebody else was first in `{self.display_name}`: {text}")
         if "database is locked" in text:
             return StoreError(
                 f"could not write to `{self.display_name}`: another process kept the write lock for {BUSY_SECONDS} s",
                 hint="for several agents use PostgreSQL",
+            )
+        if "readonly database" in text:
+            return StoreUnreachableError(
+                f"cannot write to `{self.display_name}`: it is read-only",
+                hint="check who may write to the file and to its folder",
             )
         if self._is_connection_error(original):
             return StoreUnreachableError(

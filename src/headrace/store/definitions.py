@@ -68,6 +68,10 @@ class Definitions:
             self._versions.popitem(last=False)
         return version
 
+    def forget(self) -> None:
+        """For whoever replaces the whole database under its URL."""
+        self._versions.clear()
+
     def node(self, tx: Transaction, version_id: int, task: Task) -> Node:
         """What a task's definition says, whether it was there from the start or grew."""
         if task.body is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 
 from headrace.definition import Workflow, digest, to_json
 from headrace.errors import DefinitionError
@@ -19,6 +19,9 @@ ENSURE_PROJECT = Sql(
     ON CONFLICT (name) DO UPDATE SET root = excluded.root RETURNING id
     """
 )
+
+GONE = ""
+"""The digest of the revision that says that a file is gone, so that it is new when it comes back."""
 
 
 class SavedWorkflow(NamedTuple):
@@ -73,6 +76,10 @@ def remove_file(tx: Transaction, project_id: int, file: str) -> None:
     rows = tx.execute(select(workflow.c.id).where(workflow.c.project_id == project_id, workflow.c.file == file))
     mark_gone(tx, [row.id for row in rows])
     tx.execute(delete(source_error).where(source_error.c.project_id == project_id, source_error.c.file == file))
+    newest = _newest_revision(tx, project_id, file)
+    if newest is not None and newest.digest != GONE:
+        values = {"project_id": project_id, "file": file, "digest": GONE, "created_at": newest.created_at}
+        tx.execute(insert(revision).values(values))
 
 
 def mark_gone(tx: Transaction, workflow_ids: Sequence[int]) -> None:
@@ -82,11 +89,16 @@ def mark_gone(tx: Transaction, workflow_ids: Sequence[int]) -> None:
 
 
 def file_digests(tx: Transaction, project_id: int) -> dict[str, str]:
-    """The digest of each file's newest revision."""
-    rows = tx.execute(
-        select(revision.c.file, revision.c.digest).where(revision.c.project_id == project_id).order_by(revision.c.id)
-    )
-    return {row.file: row.digest for row in rows}
+    """The digest of each file's newest revision, without files that are gone."""
+    newest = select(func.max(revision.c.id)).where(revision.c.project_id == project_id).group_by(revision.c.file)
+    rows = tx.execute(select(revision.c.file, revision.c.digest).where(revision.c.id.in_(newest)))
+    return {row.file: row.digest for row in rows if row.digest != GONE}
+
+
+def failed_files(tx: Transaction, project_id: int) -> set[str]:
+    """The files that could not be loaded when they were last seen."""
+    rows = tx.execute(select(source_error.c.file).where(source_error.c.project_id == project_id))
+    return {row.file for row in rows}
 
 
 def _known_workflows(tx: Transaction, project_id: int, file: str, names: Sequence[str]) -> list[Any]:
@@ -110,13 +122,17 @@ def _refuse_second_definition(known: Any, name: str, file: str) -> None:
         raise DefinitionError(f"workflow `{name}` is defined twice: in `{known.file}` and in `{file}`", file=file)
 
 
-def _save_revision(tx: Transaction, project_id: int, file: str, file_digest: str, now: int) -> tuple[int, bool]:
-    newest = tx.execute(
-        select(revision.c.id, revision.c.digest)
+def _newest_revision(tx: Transaction, project_id: int, file: str) -> Any:
+    return tx.execute(
+        select(revision.c.id, revision.c.digest, revision.c.created_at)
         .where(revision.c.project_id == project_id, revision.c.file == file)
         .order_by(revision.c.id.desc())
         .limit(1)
     ).first()
+
+
+def _save_revision(tx: Transaction, project_id: int, file: str, file_digest: str, now: int) -> tuple[int, bool]:
+    newest = _newest_revision(tx, project_id, file)
     if newest is not None and newest.digest == file_digest:
         return int(newest.id), False
     values = {"project_id": project_id, "file": file, "digest": file_digest, "created_at": now}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -62,7 +62,7 @@ def record_results(tx: Transaction, graph: RunGraph, reports: Sequence[Report]) 
     """Apply results and advance the runs that they belong to. The caller flushes the graph's events."""
     graph.lock(report.attempt_id for report in reports)
     tasks = {task.id: task for task in graph.load_with_parents([report.result.task_id for report in reports])}
-    accepted = [r for r in reports if r.result.task_id in tasks and accepts(tasks[r.result.task_id], r.result.fence)]
+    accepted, stale = _sort_out(tasks, reports)
     _write_values(tx, [(tasks[report.result.task_id], report.result) for report in accepted])
     advance = Advance(graph)
     # Read before the result is applied: a retry without delay has moved the task on by the time it is written.
@@ -75,7 +75,20 @@ def record_results(tx: Transaction, graph: RunGraph, reports: Sequence[Report]) 
     _write_tries(tx, rows)
     advance.settle()
     graph.flush()
-    return _committed(advance, [report for report in reports if report not in accepted])
+    return _committed(advance, stale)
+
+
+def _sort_out(tasks: Mapping[int, Task], reports: Sequence[Report]) -> tuple[list[Report], list[Report]]:
+    """Those that may change their task and those that may not, such as the second one of two about one claim."""
+    accepted: dict[int, Report] = {}
+    stale = []
+    for report in reports:
+        task = tasks.get(report.result.task_id)
+        if task is not None and task.id not in accepted and accepts(task, report.result.fence):
+            accepted[task.id] = report
+        else:
+            stale.append(report)
+    return list(accepted.values()), stale
 
 
 def fail_tasks(tx: Transaction, graph: RunGraph, tasks: Sequence[Task], error: TaskError, actor: Actor) -> Committed:

@@ -13,7 +13,7 @@ SUCCEEDED = Sql(
     """
     SELECT key, id, started_at, ended_at, try_number FROM task
     WHERE attempt_id = :attempt_id AND state = 'success' AND parent_id IS NOT NULL AND grown_by IS NULL
-      AND kind <> 'mapped' AND map_index = -1 AND NOT is_superseded
+      AND kind = 'task' AND map_index = -1 AND NOT is_superseded
     """
 )
 COPY_VALUES = Sql(
@@ -24,12 +24,18 @@ COPY_VALUES = Sql(
     """,
     rows=(("old_id", "bigint"), ("new_id", "bigint"), ("attempt_id", "bigint")),
 )
+MARK_STORES = Sql(
+    """
+    UPDATE attempt SET has_stores = :yes
+    WHERE id = :id AND EXISTS (SELECT 1 FROM value WHERE attempt_id = :id AND kind IN ('export', 'store'))
+    """
+)
 
 
 def resume_tasks(tx: Transaction, attempt_id: int, tasks: Sequence[Task]) -> list[Task]:
     """Mark new tasks as done that had succeeded in the attempt which this one resumes, with their results.
 
-    Tasks are matched by their keys. The root is never resumed; mapped tasks are mapped anew.
+    Tasks are matched by their keys. Groups close by themselves; mapped tasks are mapped anew.
     """
     ((resumes,),) = tx.run(RESUMES, {"id": attempt_id})
     if resumes is None:
@@ -37,11 +43,12 @@ def resume_tasks(tx: Transaction, attempt_id: int, tasks: Sequence[Task]) -> lis
     done = {row[0]: row for row in tx.run(SUCCEEDED, {"attempt_id": resumes})}
     resumed, copies = [], []
     for task in tasks:
-        if task.key in done and task.kind != "mapped" and task.parent_id is not None:
+        if task.key in done and task.kind == "task":
             _, old_id, task.started_at, task.ended_at, task.try_number = done[task.key]
-            task.state, task.children_open = State.SUCCESS, 0
+            task.state = State.SUCCESS
             resumed.append(task)
             copies.append({"old_id": old_id, "new_id": task.id, "attempt_id": attempt_id})
     if copies:
         tx.change_each(COPY_VALUES, copies)
+        tx.change(MARK_STORES, {"id": attempt_id, "yes": True})
     return resumed

@@ -145,16 +145,16 @@ class RunGraph:
         if stored:
             for upstream_id, is_setup, *row in self._tx.run(DOWNSTREAM, {"ids": stored}):
                 self._downstream[upstream_id].append(Link(upstream_id, self._known(to_task(row)), bool(is_setup)))
-        if len(stored) < len(missing):
-            self._link_added(set(missing) - set(stored))
-        return [link for task_id in ids for link in self._downstream[task_id]]
+        if missing and self._edges:
+            self._link_unwritten(set(missing))
+        return [link for task_id in ids for link in self._downstream[task_id] if not link.far.is_superseded]
 
     def upstream(self, ids: Collection[int]) -> list[Link]:
         rows = self._tx.run(UPSTREAM, {"ids": list(ids)})
         links = [Link(near_id, self._known(to_task(row)), bool(is_setup)) for near_id, is_setup, *row in rows]
         wanted = set(ids)
         links += [Link(e.downstream_id, self._tasks[e.upstream_id], e.is_setup) for e in self._edges if e[1] in wanted]
-        return links
+        return [link for link in links if not link.far.is_superseded]
 
     def children(self, ids: Collection[int]) -> list[Task]:
         stored = [task_id for task_id in ids if task_id not in self._added]
@@ -248,7 +248,7 @@ class RunGraph:
     def _known(self, task: Task) -> Task:
         return self._tasks.setdefault(task.id, task)
 
-    def _link_added(self, ids: set[int]) -> None:
+    def _link_unwritten(self, ids: set[int]) -> None:
         for edge in self._edges:
             if edge.upstream_id in ids:
                 link = Link(edge.upstream_id, self._tasks[edge.downstream_id], edge.is_setup)

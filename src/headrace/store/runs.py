@@ -47,9 +47,17 @@ STARTABLE = Sql(
     ORDER BY run.run_after, run.id LIMIT :limit [[postgres: FOR UPDATE OF attempt SKIP LOCKED]]
     """
 )
-LOCK_WORKFLOW = Sql("SELECT id, is_paused FROM workflow WHERE id = :id [[postgres: FOR UPDATE]]")
+# NO KEY: whoever inserted a run shares the workflow's key already, and two of them would wait for each other.
+LOCK_WORKFLOW = Sql("SELECT id, is_paused FROM workflow WHERE id = :id [[postgres: FOR NO KEY UPDATE]]")
 RUNNING_RUNS = Sql("SELECT count(*) FROM run WHERE workflow_id = :workflow_id AND state = 'running'")
 SET_TIMEOUT = Sql("UPDATE attempt SET timeout_at = :timeout_at WHERE id = :id")
+ACTIVE_ATTEMPT = Sql("SELECT number FROM attempt WHERE run_id = :run_id AND state IN ('queued', 'running')")
+QUEUE_AGAIN = Sql(
+    """
+    UPDATE run SET state = 'queued', reason = NULL, started_at = NULL, ended_at = NULL, run_after = :now
+    WHERE id = :run_id
+    """
+)
 LATEST_ATTEMPT = Sql("SELECT max(id) FROM attempt WHERE run_id = :run_id")
 
 
@@ -86,7 +94,11 @@ def create_run(tx: Transaction, new: NewRun, now: int) -> int | None:
 
 
 def add_attempt(tx: Transaction, run_id: int, workflow_id: int, resumes: int | None, name: str, now: int) -> int:
-    """Another pass over a run, with the workflow's newest version."""
+    """Another pass over a run that has ended, with the workflow's newest version. The run is queued again."""
+    active = tx.run(ACTIVE_ATTEMPT, {"run_id": run_id})
+    if active:
+        raise StateError(f"cannot try run {run_id} again: its attempt {active[0][0]} has not ended yet")
+    tx.change(QUEUE_AGAIN, {"run_id": run_id, "now": now})
     version_id = _current_version(tx, workflow_id)
     workflow = tx.shared(Definitions).version(tx, version_id).workflow
     return _insert_attempt(tx, run_id, workflow_id, version_id, workflow, now, resumes=resumes, name=name)

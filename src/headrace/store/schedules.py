@@ -1,12 +1,21 @@
-"""Schedules: when each workflow is due next, and who starts it."""
+"""Schedules: when each workflow is due next, and who starts it.
+
+`next_run_at` is when a scheduler looks at the schedule again; what is due then follows from `next_logical_at`. A paused
+workflow's schedule has no such time, so that ten thousand of them cost nothing; letting it go on gives it one again.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from headrace.store.database import Transaction
 from headrace.store.sql import Sql
 
+_COLUMNS = """
+    schedule.workflow_id, schedule.spec_digest, schedule.next_logical_at, schedule.next_interval_start,
+    schedule.next_interval_end, schedule.next_run_at, schedule.last_logical_at
+"""
 SAVE = Sql(
     """
     INSERT INTO schedule (workflow_id, spec_digest, next_logical_at, next_interval_start, next_interval_end,
@@ -18,22 +27,44 @@ SAVE = Sql(
         last_logical_at = excluded.last_logical_at
     """
 )
+MOVE = Sql(
+    """
+    UPDATE schedule SET next_logical_at = r.logical_at, next_interval_start = r.interval_start,
+        next_interval_end = r.interval_end, next_run_at = r.run_at, last_logical_at = r.last_logical_at
+    FROM (SELECT * FROM ROWS(:rows)) AS r WHERE schedule.workflow_id = r.workflow_id
+    """,
+    rows=(
+        ("workflow_id", "bigint"), ("logical_at", "bigint"), ("interval_start", "bigint"), ("interval_end", "bigint"),
+        ("run_at", "bigint"), ("last_logical_at", "bigint"),
+    ),
+)  # fmt: skip
 DELETE = Sql("DELETE FROM schedule WHERE workflow_id = :workflow_id")
-GET = Sql(
-    """
-    SELECT workflow_id, spec_digest, next_logical_at, next_interval_start, next_interval_end, next_run_at,
-           last_logical_at
-    FROM schedule WHERE workflow_id = :workflow_id
-    """
-)
+GET = Sql(f"SELECT {_COLUMNS} FROM schedule WHERE workflow_id = :workflow_id")
+IS_DUE = Sql("SELECT 1 FROM schedule WHERE next_run_at <= :now LIMIT 1")
 # Locked rows are passed over, so that any number of schedulers share the work and none starts a run twice.
 LOCK_DUE = Sql(
+    f"""
+    SELECT {_COLUMNS} FROM schedule WHERE next_run_at <= :now
+    ORDER BY next_run_at LIMIT :limit [[postgres: FOR UPDATE SKIP LOCKED]]
     """
-    SELECT schedule.workflow_id, schedule.spec_digest, schedule.next_logical_at, schedule.next_interval_start,
-           schedule.next_interval_end, schedule.next_run_at, schedule.last_logical_at
-    FROM schedule JOIN workflow ON workflow.id = schedule.workflow_id
-    WHERE schedule.next_run_at <= :now AND NOT workflow.is_paused
-    ORDER BY schedule.next_run_at LIMIT :limit [[postgres: FOR UPDATE OF schedule SKIP LOCKED]]
+)
+# Whoever changes a schedule locks it before its workflow, as those do who start runs.
+LOCK_OF_FILE = Sql(
+    f"""
+    SELECT {_COLUMNS} FROM schedule JOIN workflow ON workflow.id = schedule.workflow_id
+    WHERE workflow.project_id = :project_id AND workflow.file = :file
+    ORDER BY schedule.workflow_id [[postgres: FOR UPDATE OF schedule]]
+    """
+)
+OCCUPATION = Sql(
+    """
+    SELECT workflow.id, workflow.current_version_id, workflow.is_paused, count(run.id),
+           coalesce(sum(CASE WHEN attempt.is_cancel_requested THEN 1 ELSE 0 END), 0)
+    FROM workflow
+    LEFT JOIN run ON run.workflow_id = workflow.id AND run.state IN ('queued', 'running')
+    LEFT JOIN attempt ON attempt.run_id = run.id AND attempt.state IN ('queued', 'running')
+    WHERE workflow.id IN :ids[]
+    GROUP BY workflow.id, workflow.current_version_id, workflow.is_paused
     """
 )
 ACTIVE_RUNS = Sql("SELECT count(*) FROM run WHERE workflow_id = :workflow_id AND state IN ('queued', 'running')")
@@ -48,11 +79,29 @@ class ScheduleRow(NamedTuple):
     interval_start: int | None
     interval_end: int | None
     run_at: int | None
+    """When a scheduler looks at it: when the next run is due, or later if it was held back. None: never."""
     last_logical_at: int | None
+
+
+class Occupation(NamedTuple):
+    """What a workflow is doing."""
+
+    version_id: int
+    is_paused: bool
+    active_runs: int
+    """Queued or running."""
+    stopping_runs: int
+    """Those of them that were asked to stop."""
 
 
 def save_schedule(tx: Transaction, row: ScheduleRow) -> None:
     tx.change(SAVE, row._asdict())
+
+
+def move_schedules(tx: Transaction, rows: Sequence[ScheduleRow]) -> None:
+    """Give schedules that the caller has locked their new places."""
+    if rows:
+        tx.change_each(MOVE, [row._asdict() for row in rows])
 
 
 def delete_schedule(tx: Transaction, workflow_id: int) -> None:
@@ -64,9 +113,26 @@ def get_schedule(tx: Transaction, workflow_id: int) -> ScheduleRow | None:
     return ScheduleRow(*rows[0]) if rows else None
 
 
+def has_due_schedules(tx: Transaction, now: int) -> bool:
+    """Whether locking is worth while."""
+    return bool(tx.run(IS_DUE, {"now": now}))
+
+
 def lock_due_schedules(tx: Transaction, now: int, limit: int) -> list[ScheduleRow]:
-    """Take due schedules so that no other scheduler starts their runs."""
+    """Take due schedules so that no other scheduler starts their runs. Those of paused workflows are among them."""
     return [ScheduleRow(*row) for row in tx.run(LOCK_DUE, {"now": now, "limit": limit})]
+
+
+def lock_schedules_of_file(tx: Transaction, project_id: int, file: str) -> dict[int, ScheduleRow]:
+    """Take the schedules of a file's workflows, by workflow, so that nobody starts runs while the file is saved."""
+    rows = tx.run(LOCK_OF_FILE, {"project_id": project_id, "file": file})
+    return {row[0]: ScheduleRow(*row) for row in rows}
+
+
+def occupations(tx: Transaction, workflow_ids: Sequence[int]) -> dict[int, Occupation]:
+    """What workflows are doing. Asked once their schedules are locked, it misses nothing that others have started."""
+    rows = tx.run(OCCUPATION, {"ids": list(workflow_ids)})
+    return {row[0]: Occupation(row[1], bool(row[2]), row[3], row[4]) for row in rows}
 
 
 def active_runs(tx: Transaction, workflow_id: int) -> int:

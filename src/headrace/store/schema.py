@@ -192,7 +192,8 @@ task = Table(
     "task",
     metadata,
     Column("id", Id, primary_key=True, autoincrement=False),
-    Column("attempt_id", Id, ForeignKey("attempt.id", ondelete="CASCADE"), nullable=False),
+    # No foreign key: it would cost an index over all history, or a search of it for each attempt that is deleted.
+    Column("attempt_id", Id, nullable=False),
     Column("parent_id", Id),
     Column("origin_id", Id, nullable=False),
     Column("grown_by", Id),
@@ -350,8 +351,13 @@ counter = Table(
     Column("next", Id, nullable=False),
 )
 
-# The layout that Alembic expects of its version table.
-schema_version = Table("schema_version", metadata, Column("version_num", String(32), primary_key=True))
+# The layout and the names that Alembic gives its version table.
+schema_version = Table(
+    "schema_version",
+    metadata,
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name="schema_version_pkc"),
+)
 
 VERSIONS = ("0001",)
 """Every schema version that this release knows, oldest first; the last is the one it needs."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sqlalchemy import insert, inspect, select
 
-from headrace.errors import SchemaError
+from headrace.errors import SchemaError, StoreUnreachableError
 from headrace.store.database import Database, Transaction
 from headrace.store.schema import VERSIONS, counter, metadata, pool, schema_version
 from headrace.store.sql import Sql
@@ -28,6 +28,13 @@ def prepare(database: Database, default_pool_slots: int = 128) -> None:
         check(database, version)
 
 
+def upgrade(database: Database) -> tuple[str | None, str]:
+    """Bring a database to the schema that this version needs. Returns the versions before and after."""
+    if database.dialect == "sqlite":
+        _create_folder(database)
+    return database.transact(_upgrade)
+
+
 def current_version(database: Database) -> str | None:
     """The schema version of a database; None if it is empty."""
     with database.read() as tx:
@@ -43,16 +50,27 @@ def check(database: Database, version: str | None) -> None:
         raise SchemaError(
             f"the database `{database.display_name}` is empty", hint="`headrace db upgrade` creates the schema"
         )
-    found = f"the database `{database.display_name}` is at schema {version}, this version needs {needed}"
+    raise _schema_error(database, version)
+
+
+def _schema_error(database: Database, version: str) -> SchemaError:
+    found = f"the database `{database.display_name}` is at schema {version}, this version needs {VERSIONS[-1]}"
     if version in VERSIONS:
-        raise SchemaError(found, hint="`headrace db upgrade`")
-    raise SchemaError(found, hint="a newer Headrace has upgraded it: install that version here, too")
+        return SchemaError(found, hint="`headrace db upgrade`")
+    return SchemaError(found, hint="a newer Headrace has upgraded it: install that version here, too")
 
 
 def _create_folder(database: Database) -> None:
     path = database.engine.url.database
-    if path and path != ":memory:":
+    if not path or path == ":memory:":
+        return
+    try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnreachableError(
+            f"could not create the folder of the database `{database.display_name}`: {error.strerror}",
+            hint="name another place with `--store` or the `store` setting",
+        ) from error
 
 
 def _create(tx: Transaction, default_pool_slots: int) -> None:
@@ -65,6 +83,24 @@ def _create(tx: Transaction, default_pool_slots: int) -> None:
     tx.execute(insert(schema_version).values(version_num=VERSIONS[-1]))
     tx.execute(insert(counter).values(name="task", next=1))
     tx.execute(insert(pool).values(name=DEFAULT_POOL, slots=default_pool_slots))
+
+
+def _upgrade(tx: Transaction) -> tuple[str | None, str]:
+    # Only upgrades pay for this import; everything else starts without Alembic.
+    from alembic import command
+    from alembic.config import Config
+
+    if tx.dialect == "postgres":
+        tx.run(LOCK_SETUP)
+    before = current_version_in(tx)
+    if before is not None and before not in VERSIONS:
+        raise _schema_error(tx.database, before)
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = tx.connection
+    command.upgrade(config, VERSIONS[-1])
+    return before, VERSIONS[-1]
 
 
 def current_version_in(tx: Transaction) -> str | None:

@@ -90,12 +90,11 @@ def update_tasks(tx: Transaction, tasks: Sequence[Task]) -> None:
     if not tasks:
         return
     if tx.dialect == "sqlite" and len(tasks) > _FEW:
-        changed = len(tasks)  # SQLite has one writer and we hold its lock: nobody can have been first
         rows = [
             (*(getattr(task, name) for name in CHANGING_COLUMNS), task.id, task.version)
             for task in tasks
         ]  # fmt: skip
-        tx.insert_many(_UPDATE_TASK_SQLITE, rows)
+        changed = tx.insert_many(_UPDATE_TASK_SQLITE, rows)
     else:
         changed = tx.change_each(UPDATE_TASKS, tasks)
     if changed != len(tasks):

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from headrace.state import TIMED, Advance, State
+from typing import NamedTuple
+
+from headrace.handoff import TaskError
+from headrace.state import HELD, TIMED, Actor, Advance, Task
 from headrace.store.database import Transaction
-from headrace.store.results import Committed, settle_and_flush
+from headrace.store.results import Committed, fail_tasks, settle_and_flush
 from headrace.store.run_graph import RunGraph
 from headrace.store.sql import Sql
 
-DUE_TASKS = Sql("SELECT id, attempt_id FROM task WHERE due_at <= :now ORDER BY due_at, id LIMIT :limit")
+IS_TASK_DUE = Sql("SELECT 1 FROM task WHERE due_at <= :now LIMIT 1")
+DUE_TASKS = Sql("SELECT id, attempt_id FROM task WHERE due_at <= :now ORDER BY due_at LIMIT :limit")
 OVERDUE_ATTEMPTS = Sql(
-    "SELECT id FROM attempt WHERE timeout_at IS NOT NULL AND state = 'running' AND timeout_at <= :now LIMIT :limit"
+    """
+    SELECT id FROM attempt WHERE timeout_at IS NOT NULL AND state = 'running' AND timeout_at <= :now
+    ORDER BY timeout_at LIMIT :limit
+    """
 )
+# Queued runs that are due wait for a limit, not for a time.
 NEXT_DUE = Sql(
     """
     SELECT min(at) FROM (
@@ -22,45 +30,99 @@ NEXT_DUE = Sql(
     ) AS timers
     """
 )
+# The limit is the one of the oldest queued run, which is the one that would be started first. Queued runs are read by
+# themselves (with SQLite's LIMIT for "all" to keep it so), because grouping by workflow invites an index over all runs.
 WAITING_WORKFLOWS = Sql(
     """
-    SELECT DISTINCT workflow_id FROM run JOIN workflow ON workflow.id = run.workflow_id
-    WHERE run.state = 'queued' AND run.run_after <= :now AND NOT workflow.is_paused LIMIT :limit
+    SELECT waiting.workflow_id
+    FROM (
+      SELECT queued.workflow_id, min(queued.id) AS run_id
+      FROM (
+        SELECT workflow_id, id FROM run WHERE state = 'queued' AND run_after <= :now
+        ORDER BY run_after [[sqlite: LIMIT -1]]
+      ) AS queued
+      GROUP BY queued.workflow_id
+    ) AS waiting
+    JOIN workflow ON workflow.id = waiting.workflow_id
+    JOIN attempt ON attempt.run_id = waiting.run_id AND attempt.state = 'queued'
+    WHERE NOT workflow.is_paused AND (
+      attempt.max_active_runs IS NULL
+      OR attempt.max_active_runs > (
+        SELECT count(*) FROM run
+        WHERE run.workflow_id = waiting.workflow_id AND run.state IN ('queued', 'running') AND run.state = 'running'
+      )
+    )
+    ORDER BY waiting.workflow_id LIMIT :limit
     """
 )
-STALLED = Sql(
+# Found through the indexes of what is active, so that neither long runs nor finished ones are read.
+QUIET = Sql(
     """
     SELECT attempt.id FROM attempt
     WHERE attempt.state = 'running' AND attempt.root_id IS NOT NULL AND attempt.id > :after
-      AND NOT EXISTS (
-        SELECT 1 FROM task WHERE task.attempt_id = attempt.id AND NOT task.is_superseded
-        AND task.state IN (
-          'scheduled', 'queued', 'running', 'restarting', 'deferred', 'up_for_retry', 'up_for_reschedule'
-        )
+      AND attempt.id NOT IN (
+        SELECT attempt_id FROM task WHERE state = 'scheduled'
+        UNION ALL SELECT attempt_id FROM task WHERE state IN ('queued', 'running', 'restarting')
+        UNION ALL SELECT attempt_id FROM task WHERE due_at IS NOT NULL
       )
     ORDER BY attempt.id LIMIT :limit
     """
 )
+MOVABLE = Sql(
+    """
+    SELECT 1 FROM task WHERE attempt_id = :attempt_id AND NOT is_superseded AND state IN (
+      'scheduled', 'queued', 'running', 'restarting', 'deferred', 'up_for_retry', 'up_for_reschedule'
+    ) LIMIT 1
+    """
+)
 
 
-def wake_due_tasks(tx: Transaction, now: int, limit: int = 500) -> Committed | None:
+class Woken(NamedTuple):
+    """What became of due tasks."""
+
+    found: int
+    """How many were due."""
+    moved: int
+    """How many were moved here; somebody else was first with the others."""
+    ended_attempts: list[int]
+
+
+def has_due_tasks(tx: Transaction, now: int) -> bool:
+    """Whether waking is worth while."""
+    return bool(tx.run(IS_TASK_DUE, {"now": now}))
+
+
+def wake_due_tasks(tx: Transaction, now: int, limit: int = 500) -> Woken:
     """Schedule what waited for this moment, and end tries that are over their time limit."""
     rows = tx.run(DUE_TASKS, {"now": now, "limit": limit})
     if not rows:
-        return None
+        return Woken(0, 0, [])
     graph = RunGraph(tx, now)
     graph.lock(attempt_id for _, attempt_id in rows)
+    loaded = graph.load_with_parents([task_id for task_id, _ in rows])
+    due = [task for task in loaded if task.due_at is not None and task.due_at <= now]
+    held = [task for task in due if task.state in HELD]
     advance = Advance(graph)
-    for task in graph.load_with_parents([task_id for task_id, _ in rows]):
-        if task.due_at is None or task.due_at > now:
-            continue  # somebody else was first
+    for task in due:
         if task.state in TIMED:
             advance.wake(task)
-        elif task.state is State.RUNNING:
-            advance.expire(task)
-    committed = settle_and_flush(advance, graph)
-    tx.should_notify = tx.should_notify or committed.scheduled + committed.scheduled_inline > 0
-    return committed
+    outcomes = [settle_and_flush(advance, graph)]
+    outcomes += [
+        fail_tasks(tx, graph, [task], _took_too_long(task), Actor.TIMER) for task in held if task.state in HELD
+    ]
+    graph.flush_events()
+    _notify(tx, graph, outcomes)
+    return Woken(len(rows), len(due), [attempt_id for outcome in outcomes for attempt_id in outcome.ended_attempts])
+
+
+def _took_too_long(task: Task) -> TaskError:
+    limit = "its time limit" if task.timeout_seconds is None else f"{task.timeout_seconds:g} s"
+    return TaskError(type="TaskTimeout", message=f"took longer than {limit}")
+
+
+def _notify(tx: Transaction, graph: RunGraph, outcomes: list[Committed]) -> None:
+    is_news = any(one.scheduled or one.scheduled_inline or one.ended_attempts for one in outcomes)
+    tx.should_notify = tx.should_notify or is_news or graph.has_timers
 
 
 def overdue_attempts(tx: Transaction, now: int, limit: int = 100) -> list[int]:
@@ -69,19 +131,31 @@ def overdue_attempts(tx: Transaction, now: int, limit: int = 100) -> list[int]:
 
 
 def next_due(tx: Transaction, now: int) -> int | None:
-    """When the next timer of any kind is due."""
+    """When the next timer of any kind is due, or was due."""
     ((at,),) = tx.run(NEXT_DUE, {"now": now})
     return None if at is None else int(at)
 
 
 def waiting_workflows(tx: Transaction, now: int, limit: int = 1000) -> list[int]:
-    """Workflows with queued runs whose time has come."""
+    """Workflows with queued runs whose time has come and for which their limit has room."""
     return [row[0] for row in tx.run(WAITING_WORKFLOWS, {"now": now, "limit": limit})]
 
 
 def stalled_attempts(tx: Transaction, after: int = 0, limit: int = 100) -> list[int]:
     """Running attempts in which nothing can move any more by itself."""
-    return [row[0] for row in tx.run(STALLED, {"after": after, "limit": limit})]
+    stalled: list[int] = []
+    while len(stalled) < limit:
+        quiet = [row[0] for row in tx.run(QUIET, {"after": after, "limit": limit})]
+        # Some wait without a due time for something from outside.
+        stalled += [attempt_id for attempt_id in quiet if not _is_movable(tx, attempt_id)]
+        if len(quiet) < limit:
+            break
+        after = quiet[-1]
+    return stalled[:limit]
+
+
+def _is_movable(tx: Transaction, attempt_id: int) -> bool:
+    return bool(tx.run(MOVABLE, {"attempt_id": attempt_id}))
 
 
 def revive_attempt(tx: Transaction, attempt_id: int, now: int) -> Committed | None:
@@ -89,11 +163,13 @@ def revive_attempt(tx: Transaction, attempt_id: int, now: int) -> Committed | No
     graph = RunGraph(tx, now)
     graph.lock([attempt_id])
     attempt = graph.attempt(attempt_id)
-    if attempt.state != "running" or attempt_id not in stalled_attempts(tx, after=attempt_id - 1, limit=1):
+    if attempt.state != "running" or _is_movable(tx, attempt_id):
         return None
     advance = Advance(graph)
     advance.reconsider(attempt)
     advance.settle()
     if not advance.scheduled and not advance.ended and not graph.has_changes:
         advance.fail_deadlocked(attempt)
-    return settle_and_flush(advance, graph)
+    committed = settle_and_flush(advance, graph)
+    _notify(tx, graph, [committed])
+    return committed

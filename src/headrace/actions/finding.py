@@ -1,0 +1,85 @@
+"""From what a person typed to the workflow, run or task that was meant."""
+
+from __future__ import annotations
+
+import re
+
+from headrace.errors import NotFoundError, UsageError, did_you_mean
+from headrace.store import (
+    RunRow,
+    TaskRow,
+    Transaction,
+    WorkflowRow,
+    get_run,
+    list_runs,
+    task_keys,
+    tasks_with_key,
+    workflow_names,
+    workflows_named,
+)
+
+LATEST = "latest"
+_INSTANCE = re.compile(r"(?P<key>.+)\[(?P<index>\d+)\]", re.DOTALL)
+
+
+def find_workflow(tx: Transaction, name: str, *, may_be_gone: bool = False) -> WorkflowRow:
+    """A workflow by `NAME` or, where several projects have one of that name, `PROJECT/NAME`."""
+    found = workflows_named(tx, name)
+    if not found and "/" in name:
+        project, _, rest = name.partition("/")
+        found = [row for row in workflows_named(tx, rest) if row.project == project]
+    present = [row for row in found if not row.is_gone]
+    if not found or (not present and not may_be_gone):
+        raise _missing_workflow(tx, name, was_there=bool(found))
+    if len(present) > 1:
+        projects = ", ".join(f"`{row.project}`" for row in present)
+        raise UsageError(
+            f"workflow `{name}` exists in several projects: {projects}",
+            hint=f"name it as `{present[0].project}/{name}`",
+        )
+    return (present or found)[0]
+
+
+def find_run(tx: Transaction, name: str) -> RunRow:
+    """A run by its id, as `latest`, or by a workflow's name: then it is the workflow's newest."""
+    if name.isdigit():
+        run = get_run(tx, int(name)) if len(name) < 19 else None
+        if run is None:
+            raise NotFoundError(f"there is no run {name}", hint="`headrace runs` lists them")
+        return run
+    if name == LATEST:
+        runs = list_runs(tx, limit=1)
+    else:
+        runs = list_runs(tx, find_workflow(tx, name, may_be_gone=True).id, limit=1)
+    if not runs:
+        raise NotFoundError("there is no run yet" if name == LATEST else f"workflow `{name}` has no run yet")
+    return runs[0]
+
+
+def find_task(tx: Transaction, run: RunRow, name: str) -> TaskRow:
+    """A task of a run's newest attempt by its key, with `[n]` for an instance; the end of a key is enough if unique."""
+    instance = _INSTANCE.fullmatch(name)
+    key = instance["key"] if instance else name
+    rows = tasks_with_key(tx, run.attempt_id, key)
+    if not rows:
+        keys = task_keys(tx, run.attempt_id)
+        endings = [one for one in keys if one.endswith((f".{key}", key if key.startswith("+") else f"+{key}"))]
+        if len(endings) != 1:
+            hint = did_you_mean(name, keys) or f"`headrace tasks {run.id}` lists them"
+            raise NotFoundError(f"run {run.id} of `{run.workflow}` has no task `{name}`", hint=hint)
+        rows = tasks_with_key(tx, run.attempt_id, endings[0])
+    index = int(instance["index"]) if instance else -1
+    for row in rows:
+        if row.map_index == index:
+            return row
+    last = max(row.map_index for row in rows)
+    hint = f"its instances are `{key}[0]` to `{key}[{last}]`" if last >= 0 else f"`{key}` is not mapped"
+    raise NotFoundError(f"run {run.id} of `{run.workflow}` has no task `{name}`", hint=hint)
+
+
+def _missing_workflow(tx: Transaction, name: str, *, was_there: bool) -> NotFoundError:
+    if was_there:
+        return NotFoundError(f"workflow `{name}` is gone: no file defines it any more")
+    names = workflow_names(tx)
+    hint = did_you_mean(name, names) or ("`headrace workflows` lists them" if names else "the store has no workflows")
+    return NotFoundError(f"there is no workflow `{name}`", hint=hint)

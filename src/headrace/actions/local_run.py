@@ -1,0 +1,161 @@
+"""One workflow from its file to its end, with everything that moves it in this process."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from pathlib import Path
+from typing import Any
+
+from headrace.actions.parts import Parts
+from headrace.actions.private_queue import PrivateQueue, in_queue
+from headrace.actions.timekeeper import Timekeeper
+from headrace.actions.trigger import create_manual_run
+from headrace.clock import to_micros
+from headrace.definition import Node, Workflow
+from headrace.errors import StateError
+from headrace.projects import ParsedFile
+from headrace.store import (
+    RunRow,
+    TaskRow,
+    Transaction,
+    cancel_attempt,
+    ensure_project,
+    get_run,
+    list_tasks,
+    live_agents,
+    running_runs,
+    save_file,
+)
+
+_STARTING_MICROS = 60_000_000
+
+
+class LocalRun:
+    """`start`, then `wait` until it returns True, then `close`. `cancel` and `kill` may be called in between."""
+
+    def __init__(
+        self, parts: Parts, *, is_own_store: bool, slots: int | None = None, isolation: str | None = None
+    ) -> None:
+        self._parts = parts
+        self._slots = slots
+        self._isolation = isolation
+        self._queue = f"run-{uuid.uuid4().hex[:12]}" if is_own_store else None
+        self._ended = threading.Event()
+        self._must_end = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread: threading.Thread | None = None
+        self._wake: Any = lambda: None
+        self.run_id = 0
+
+    def start(
+        self, root: Path, parsed: ParsedFile, workflow: Workflow, params: dict[str, Any], session: str | None
+    ) -> RunRow:
+        """Save the file, create the run and begin to work on it."""
+        saved = [in_queue(one, self._queue) if self._queue else one for one in parsed.workflows]
+
+        def work(tx: Transaction) -> RunRow:
+            now = self._parts.clock.now()
+            project_id = ensure_project(tx, root.name or "root", str(root), to_micros(now))
+            rows = save_file(tx, project_id, parsed.file, parsed.digest, saved, to_micros(now))
+            (row,) = (one for one in rows if one.name == workflow.name)
+            if self._queue is not None:
+                _abandon_orphans(tx, row.id, to_micros(now))
+            return create_manual_run(tx, row.id, workflow, now, params, session)
+
+        run = self._parts.store.transact(work)
+        if run.is_paused:
+            self._parts.store.transact(lambda tx: cancel_attempt(tx, run.attempt_id, self._now()))
+            hint = f"`headrace unpause {run.workflow}`"
+            raise StateError(f"workflow `{run.workflow}` is paused in this store", hint=hint)
+        self.run_id = run.id
+        queues = (self._queue,) if self._queue else tuple(sorted({"default", *_queues(workflow.nodes)}))
+        self._thread = threading.Thread(target=self._live, args=(queues,), name="headrace-run", daemon=True)
+        self._thread.start()
+        return run
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Whether the run has ended, after at most so long."""
+        is_ended = self._ended.wait(seconds)
+        if is_ended and self._failure is not None:
+            raise self._failure
+        return is_ended
+
+    def cancel(self) -> None:
+        """Stop the run cleanly; it has ended when `wait` says so."""
+        run = self.row()
+        if run.is_active:
+            self._parts.store.transact(lambda tx: cancel_attempt(tx, run.attempt_id, self._now()))
+
+    def kill(self) -> None:
+        """Stop working at once."""
+        self._must_end.set()
+        self._wake()
+
+    def close(self) -> None:
+        """Let go of all processes and of the store."""
+        self.kill()
+        if self._thread is not None:
+            self._thread.join()
+        self._parts.store.dispose()
+
+    def row(self) -> RunRow:
+        with self._parts.store.read() as tx:
+            run = get_run(tx, self.run_id)
+        assert run is not None, "created by this object"
+        return run
+
+    def tasks(self) -> list[TaskRow]:
+        """The tasks as people count them, in the order of the file."""
+        with self._parts.store.read() as tx:
+            run = get_run(tx, self.run_id)
+            rows = list_tasks(tx, run.attempt_id) if run is not None else []
+        return [task for task in rows if task.is_listed]
+
+    # ---- on the thread that works ------------------------------------------------------------------------------
+
+    def _live(self, queues: tuple[str, ...]) -> None:
+        try:
+            self._work(queues)
+        except BaseException as error:
+            self._failure = error
+        finally:
+            self._parts.store.close()
+            self._ended.set()
+
+    def _work(self, queues: tuple[str, ...]) -> None:
+        executor = self._parts.local_executor(self._slots, self._isolation)
+        if self._queue is not None:
+            executor = PrivateQueue(executor, self._queue)
+        agent = self._parts.agent(executor, slots=self._slots, queues=queues, name=f"run-{self.run_id}")
+        timekeeper = Timekeeper(self._parts.store, self._parts.clock, self._parts.settings.scheduler.poll_seconds)
+        agent.start()
+        self._wake = agent.wake
+        self._parts.store.wakeups.start()
+        try:
+            while not self._must_end.is_set():
+                if timekeeper.tick() and not self.row().is_active:
+                    break
+                agent.step(timekeeper.wait_seconds())
+        finally:
+            # Tasks of other runs, which a store with several agents may have given us, end in peace.
+            agent.stop(0.0 if self._queue or self._must_end.is_set() else float("inf"))
+
+    def _now(self) -> int:
+        return to_micros(self._parts.clock.now())
+
+
+def _abandon_orphans(tx: Transaction, workflow_id: int, now: int) -> None:
+    """Runs whose process was killed will never go on, and must not count against the workflow's limits."""
+    alive = {agent.name for agent in live_agents(tx, now)}
+    for run in running_runs(tx, workflow_id):
+        # A process that is starting has a run before it has an agent.
+        if f"run-{run.id}" not in alive and run.created_at < now - _STARTING_MICROS:
+            cancel_attempt(tx, run.attempt_id, now)
+
+
+def _queues(nodes: tuple[Node, ...]) -> set[str]:
+    found = {node.queue for node in nodes}
+    for node in nodes:
+        found |= _queues(node.on_failure)
+    return found

@@ -1,0 +1,60 @@
+"""Builds the moving parts from the settings: store, executor, agent."""
+
+from __future__ import annotations
+
+import msgspec
+
+from headrace.actions.reuse import Reusing
+from headrace.agent import Agent, AgentOptions, Broker
+from headrace.clock import SystemClock
+from headrace.executor import Executor, InlineExecutor, LocalExecutor, LocalOptions
+from headrace.settings import Settings
+from headrace.store import Store
+
+
+class Parts(msgspec.Struct, frozen=True):
+    """A store that is open, with the clock and the settings that everything else is built from."""
+
+    settings: Settings
+    store: Store
+    clock: SystemClock
+
+    @classmethod
+    def open(cls, settings: Settings, url: str | None = None) -> Parts:
+        """Open the store of the settings, or another one by URL."""
+        store = Store(url or settings.store, default_pool_slots=settings.limits.default_pool_slots)
+        clock = SystemClock()
+        clock.offset = store.clock_offset()
+        return cls(settings, store, clock)
+
+    def local_executor(self, slots: int | None = None, isolation: str | None = None) -> Executor:
+        """Processes on this machine."""
+        agent = self.settings.agent
+        options = LocalOptions(
+            load_timeout_seconds=self.settings.parser.timeout_seconds,
+            max_zygotes=agent.max_zygotes,
+            tries_per_process=agent.reuse_limit,
+        )
+        executor = LocalExecutor(Broker(self.store), slots or agent.slots, options)
+        return Reusing(executor) if (isolation or agent.isolation) == "reuse" else executor
+
+    def agent(
+        self,
+        executor: Executor,
+        *,
+        slots: int | None = None,
+        queues: tuple[str, ...] | None = None,
+        name: str = "",
+    ) -> Agent:
+        """An agent that drives this executor."""
+        given = self.settings.agent
+        options = AgentOptions(
+            slots=slots or given.slots,
+            queues=queues or given.queues,
+            lease_seconds=given.lease_seconds,
+            renew_seconds=given.renewal_seconds,
+            kill_grace_seconds=given.kill_grace_seconds,
+            name=name,
+        )
+        inline = InlineExecutor(Broker(self.store))
+        return Agent(self.store, self.clock, executor, inline, self.settings.logs_dir, options)

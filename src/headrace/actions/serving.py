@@ -1,0 +1,120 @@
+"""The parts that run until they are told to stop: agent, scheduler, project sync; each alone or all together."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from headrace.actions.parts import Parts
+from headrace.agent import Agent
+from headrace.projects.syncing import ProjectSync
+from headrace.scheduler import Scheduler, SchedulerOptions
+from headrace.settings import ProjectFolder
+
+
+class Server(Protocol):
+    """Something that works in a thread of its own."""
+
+    def start(self) -> None: ...
+
+    def stop(self) -> None:
+        """End it in good order, and return when that is done."""
+        ...
+
+
+class AgentServer:
+    """An agent in a thread. It finishes what runs within `drain_seconds` and hands the rest back."""
+
+    def __init__(self, agent: Agent, drain_seconds: float) -> None:
+        self._agent = agent
+        self._drain_seconds = drain_seconds
+        self._must_end = threading.Event()
+        self._thread = threading.Thread(target=self._live, name="headrace-agent", daemon=True)
+
+    def start(self) -> None:
+        self._agent.start()
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._must_end.set()
+        self._agent.wake()
+        self._thread.join()
+
+    def _live(self) -> None:
+        # Executors belong to one thread, so that the end must happen here, too.
+        self._agent.run(self._must_end.is_set)
+        self._agent.stop(self._drain_seconds)
+
+
+class SchedulerServer:
+    """A scheduler in a thread."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+        self._thread = threading.Thread(target=scheduler.run, name="headrace-scheduler", daemon=True)
+
+    def start(self) -> None:
+        self._scheduler.start()
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._scheduler.stop()
+        self._thread.join()
+
+
+class Serving:
+    """Starts servers in their order and stops them in the opposite one, on one store."""
+
+    def __init__(self, parts: Parts, servers: Sequence[Server]) -> None:
+        self._parts = parts
+        self._servers = servers
+
+    def start(self) -> None:
+        for server in self._servers:
+            server.start()
+        self._parts.store.wakeups.start()
+
+    def stop(self) -> None:
+        """Drain, then let go of the store."""
+        for server in reversed(self._servers):
+            server.stop()
+        self._parts.store.dispose()
+
+
+def serve_agent(
+    parts: Parts, *, slots: int | None, queues: tuple[str, ...] | None, name: str, drain_seconds: float
+) -> AgentServer:
+    """An agent with processes on this machine."""
+    agent = parts.agent(parts.local_executor(slots), slots=slots, queues=queues, name=name)
+    return AgentServer(agent, drain_seconds)
+
+
+def serve_scheduler(parts: Parts, name: str = "") -> SchedulerServer:
+    """A scheduler as the settings want it."""
+    given, lease = parts.settings.scheduler, parts.settings.agent
+    options = SchedulerOptions(
+        name=name,
+        poll_seconds=given.poll_seconds,
+        lease_seconds=lease.lease_seconds,
+        renew_seconds=lease.renewal_seconds,
+        retention_days=given.retention_days,
+        max_runs_per_tick=given.max_runs_per_tick,
+    )
+    delete_logs = partial(_delete_logs, parts.settings.logs_dir)
+    return SchedulerServer(Scheduler(parts.store, parts.clock, options, delete_logs))
+
+
+def serve_projects(parts: Parts, folders: Sequence[ProjectFolder]) -> ProjectSync:
+    """What the project folders say, saved as it changes."""
+    return ProjectSync(parts.store, parts.clock, folders, parts.settings.parser)
+
+
+def _delete_logs(folder: Path, paths: Sequence[str]) -> None:
+    for path in paths:
+        # One that is gone or cannot be deleted must not keep the history from being pruned.
+        with suppress(OSError):
+            (folder / path).unlink()

@@ -1,0 +1,59 @@
+"""The logical time of a run that a person starts: a date, or a word such as `daily`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from headrace.definition import Workflow
+from headrace.errors import UsageError
+from headrace.timetable import Slot, timetable_for, zone_of
+
+WORDS = ("now", "hourly", "daily", "schedule", "last")
+
+
+def manual_slot(workflow: Workflow, text: str | None, now: datetime) -> Slot:
+    """The slot of a run for the time that `text` says, by the workflow's clock; without text: for now."""
+    at = logical_time(workflow, text, now)
+    if workflow.schedule is None:
+        return Slot(at, at, at, at)
+    return timetable_for(workflow.schedule, workflow.timezone).manual(at)
+
+
+def logical_time(workflow: Workflow, text: str | None, now: datetime) -> datetime:
+    """`now`, `hourly`, `daily` (the present hour or day), `schedule`, `last` (the last scheduled time), or a date."""
+    local = now.astimezone(zone_of(workflow.timezone))
+    if text in (None, "now"):
+        return now.astimezone(UTC)
+    if text == "hourly":
+        return local.replace(minute=0, second=0, microsecond=0).astimezone(UTC)
+    if text == "daily" or (text == "last" and workflow.schedule is None):
+        return local.replace(hour=0, minute=0, second=0, microsecond=0).astimezone(UTC)
+    if text in ("schedule", "last"):
+        return _last_scheduled(workflow, now)
+    return _date(workflow, str(text))
+
+
+def _last_scheduled(workflow: Workflow, now: datetime) -> datetime:
+    if workflow.schedule is None:
+        raise UsageError(f"workflow `{workflow.name}` has no schedule", hint="use `daily`, `hourly`, `now` or a date")
+    timetable = timetable_for(workflow.schedule, workflow.timezone)
+    slot = timetable.previous(timetable.slot_at(now))
+    if slot is None:
+        raise UsageError(f"the schedule of `{workflow.name}` has no time before now", hint="use `now` or a date")
+    return slot.logical_time
+
+
+def _date(workflow: Workflow, text: str) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise UsageError(
+            f"expected a date such as `2026-02-03`, `2026-02-03 04:05:06` or `2026-02-03T04:05:06Z`, got: `{text}`",
+            hint=f"or one of the words {', '.join(f'`{word}`' for word in WORDS)}",
+        ) from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=zone_of(workflow.timezone))
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise UsageError(f"the date `{text}` is out of range") from None

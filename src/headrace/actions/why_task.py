@@ -1,0 +1,270 @@
+"""Why one task is where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from headrace.actions.wording import error_line, instant, names, span, tries
+from headrace.state import FINISHED, INLINE_QUEUE, State
+from headrace.store import (
+    AgentRow,
+    Definitions,
+    PoolRow,
+    RunRow,
+    TaskRow,
+    Transaction,
+    count_active_tasks,
+    list_pools,
+    live_agents,
+    upstream_tasks,
+    version_of_attempt,
+)
+
+_NEEDS = {
+    "all_success": "all of them to succeed",
+    "all_failed": "all of them to fail",
+    "all_done": "all of them to end",
+    "all_done_min_one_success": "all of them to end and one to succeed",
+    "all_skipped": "all of them to be skipped",
+    "one_success": "one of them to succeed",
+    "one_failed": "one of them to fail",
+    "one_done": "one of them to end",
+    "none_failed": "all of them to end and none to fail",
+    "none_failed_min_one_success": "all of them to end, none to fail and one to succeed",
+    "none_skipped": "all of them to end and none to be skipped",
+    "always": "nothing",
+    "all_done_setup_success": "all of them to end and a setup to succeed",
+}
+
+
+class Reason(NamedTuple):
+    """One sentence, with what a program needs to know of it."""
+
+    task: str | None
+    """None: the run itself."""
+    state: str
+    kind: str
+    sentence: str
+    since: int | None = None
+    """Microseconds since 1970, as in the store."""
+    due_at: int | None = None
+    hint: str | None = None
+
+
+class Situation:
+    """What the tasks of a run may be waiting for, read when it is first asked for."""
+
+    def __init__(self, tx: Transaction, run: RunRow, now: int, tasks: Sequence[TaskRow]) -> None:
+        self.tx = tx
+        self.run = run
+        self.now = now
+        self.tasks = tasks
+        self._by_id = {task.id: task for task in tasks}
+
+    def parent_of(self, task: TaskRow) -> TaskRow | None:
+        return self._by_id.get(task.parent_id or 0)
+
+    @cached_property
+    def agents(self) -> list[AgentRow]:
+        return [row for row in live_agents(self.tx, self.now) if row.kind == "agent"]
+
+    @cached_property
+    def has_scheduler(self) -> bool:
+        return any(row.kind == "scheduler" for row in live_agents(self.tx, self.now))
+
+    @cached_property
+    def pools(self) -> dict[str, PoolRow]:
+        return {pool.name: pool for pool in list_pools(self.tx)}
+
+    @cached_property
+    def active(self) -> int:
+        """How many tasks count against `max_active_tasks`."""
+        if self.run.max_active_tasks_scope == "run":
+            return count_active_tasks(self.tx, attempt_id=self.run.attempt_id)
+        return count_active_tasks(self.tx, workflow_id=self.run.workflow_id)
+
+    @cached_property
+    def nodes(self) -> dict[str, tuple[int | None, int | None]]:
+        """The limits of each task: how many over all runs, how many in this one."""
+        version_id = version_of_attempt(self.tx, self.run.attempt_id)
+        nodes = self.tx.shared(Definitions).version(self.tx, version_id).nodes
+        return {key: (node.max_active_per_workflow, node.max_active_per_run) for key, node in nodes.items()}
+
+
+def explain(situation: Situation, task: TaskRow) -> Reason:
+    """The sentence for a task in any state."""
+    if State(task.state) in FINISHED:
+        return _finished(situation, task)
+    return _BY_STATE[task.state](situation, task)
+
+
+def _reason(
+    task: TaskRow, kind: str, text: str, since: int | None = None, due_at: int | None = None, hint: str | None = None
+) -> Reason:
+    return Reason(task.name, task.state, kind, f"`{task.name}` {text}", since, due_at, hint)
+
+
+def _none(situation: Situation, task: TaskRow) -> Reason:
+    parent = situation.parent_of(task)
+    if parent is not None and parent.state == "none":
+        return _reason(task, "group", f"waits for its group `{parent.name}` to begin")
+    since = parent.started_at if parent is not None else situation.run.started_at
+    upstream = upstream_tasks(situation.tx, task.origin_id)
+    undone = [one for one in upstream if State(one.state) not in FINISHED]
+    if not undone:
+        return _reason(task, "starting", "has nothing left to wait for: it is about to be scheduled", since)
+    text = (
+        f"waits since {instant(since)} for {names(undone)}:"
+        f" its trigger rule `{task.trigger_rule}` needs {_NEEDS[task.trigger_rule]}"
+    )
+    return _reason(task, "upstream", text, since)
+
+
+def _scheduled(situation: Situation, task: TaskRow) -> Reason:
+    for check in (_paused, _pool, _active_tasks, _active_of_task, _no_agent, _slots):
+        found = check(situation, task)
+        if found is not None:
+            kind, text, hint = found
+            return _reason(
+                task, kind, f"waits since {instant(task.scheduled_at)}: {text}", task.scheduled_at, hint=hint
+            )
+    text = f"is ready since {instant(task.scheduled_at)}: an agent is about to take it"
+    return _reason(task, "starting", text, task.scheduled_at)
+
+
+_Found = tuple[str, str, str | None] | None
+
+
+def _paused(situation: Situation, task: TaskRow) -> _Found:
+    name = situation.run.workflow
+    return ("paused", f"workflow `{name}` is paused", f"`headrace unpause {name}`") if situation.run.is_paused else None
+
+
+def _pool(situation: Situation, task: TaskRow) -> _Found:
+    pool = situation.pools.get(task.pool)
+    if pool is None:
+        return "no_pool", f"its pool `{task.pool}` does not exist", None
+    if 0 <= pool.slots < task.pool_slots:
+        return "pool_too_small", f"it needs {task.pool_slots} slots and pool `{pool.name}` has {pool.slots}", None
+    if 0 <= pool.slots < pool.used + task.pool_slots:
+        return "pool_full", f"pool `{pool.name}` is full, {pool.used} of {pool.slots} slots are taken", None
+    return None
+
+
+def _active_tasks(situation: Situation, task: TaskRow) -> _Found:
+    limit = situation.run.max_active_tasks
+    if limit is None or situation.active < limit:
+        return None
+    of = "the run" if situation.run.max_active_tasks_scope == "run" else f"workflow `{situation.run.workflow}`"
+    return "max_active_tasks", f"max_active_tasks is {limit} and {situation.active} tasks of {of} are active", None
+
+
+def _active_of_task(situation: Situation, task: TaskRow) -> _Found:
+    per_workflow, per_run = situation.nodes.get(task.key, (None, None))
+    run = situation.run
+    if per_run is not None:
+        active = count_active_tasks(situation.tx, attempt_id=run.attempt_id, key=task.key)
+        if active >= per_run:
+            return "max_active_per_run", f"{active} instances of it are active in the run, which is its limit", None
+    if per_workflow is not None:
+        active = count_active_tasks(situation.tx, workflow_id=run.workflow_id, key=task.key)
+        if active >= per_workflow:
+            return "max_active_per_workflow", f"{active} of it are active over all runs, which is its limit", None
+    return None
+
+
+def _serving(situation: Situation, task: TaskRow) -> list[AgentRow]:
+    return [agent for agent in situation.agents if task.queue == INLINE_QUEUE or task.queue in agent.queues]
+
+
+def _no_agent(situation: Situation, task: TaskRow) -> _Found:
+    if _serving(situation, task):
+        return None
+    if task.queue == INLINE_QUEUE:
+        return "no_agent", "no agent is alive", "start one with `headrace agent`"
+    hint = f"start one with `headrace agent --queues {task.queue}`"
+    return "no_agent", f"no agent is alive that serves queue `{task.queue}`", hint
+
+
+def _slots(situation: Situation, task: TaskRow) -> _Found:
+    agents = _serving(situation, task)
+    slots, used = sum(agent.slots for agent in agents), sum(agent.running for agent in agents)
+    if task.queue == INLINE_QUEUE or used < slots:
+        return None
+    whose = f"agent `{agents[0].name}`" if len(agents) == 1 else f"the {len(agents)} agents of queue `{task.queue}`"
+    return "no_slot", f"all {slots} slots of {whose} are taken", None
+
+
+def _queued(situation: Situation, task: TaskRow) -> Reason:
+    text = f"was handed to agent `{task.agent}` and waits for its process"
+    return _reason(task, "queued", text, task.scheduled_at)
+
+
+def _running(situation: Situation, task: TaskRow) -> Reason:
+    took = span(task.started_at, situation.now)
+    text = f"runs on agent `{task.agent}` since {instant(task.started_at)} ({took}), {tries(task)}"
+    return _reason(task, "running", text, task.started_at)
+
+
+def _planned(situation: Situation, task: TaskRow) -> Reason:
+    children = [one for one in situation.tasks if one.parent_id == task.id and State(one.state) not in FINISHED]
+    text = f"is open since {instant(task.started_at)}: {task.children_open} of its {task.children} tasks are not done"
+    if children:
+        text += f", such as {names(children)}" if len(children) > 1 else f", namely {names(children)}"
+    return _reason(task, "children", text, task.started_at)
+
+
+def _timed(situation: Situation, task: TaskRow) -> Reason:
+    is_due = task.due_at is None or task.due_at <= situation.now
+    when = f"at {instant(task.due_at)}" + ("" if is_due else f" (in {span(situation.now, task.due_at)})")
+    if task.state == "up_for_retry":
+        total = max(task.try_number, task.max_tries) + 1
+        text = f"failed ({error_line(task)}): try {task.try_number + 1} of {total} is due {when}"
+    elif task.state == "deferred":
+        text = f"waits for its trigger, until {instant(task.due_at)} at the latest"
+    else:
+        text = f"looks again {when}, {tries(task)}"
+    if is_due and not situation.has_scheduler:
+        return _reason(task, "no_scheduler", f"{text}, but no scheduler is alive", task.ended_at, task.due_at)
+    return _reason(task, "timer", text, task.ended_at, task.due_at)
+
+
+def _restarting(situation: Situation, task: TaskRow) -> Reason:
+    return _reason(task, "restarting", f"was cleared; agent `{task.agent}` is stopping its process", task.started_at)
+
+
+def _finished(situation: Situation, task: TaskRow) -> Reason:
+    ended = f"at {instant(task.ended_at)}"
+    if task.state == "success":
+        took = span(task.started_at, task.ended_at)
+        text = f"succeeded {ended}" + (f" after {took}, {tries(task)}" if took and task.try_number else "")
+    elif task.state == "failed":
+        text = f"failed {ended} ({tries(task)}): {error_line(task)}"
+    elif task.state in ("upstream_failed", "skipped"):
+        text = f"was not run ({task.state}) {ended}{_because(situation, task)}"
+    elif task.state == "canceled":
+        text = f"was canceled {ended}: its run was asked to stop"
+    else:
+        text = "was removed: its mapping shrank, or it is no longer in the workflow"
+    return _reason(task, "ended", text, task.ended_at)
+
+
+def _because(situation: Situation, task: TaskRow) -> str:
+    causes = ("failed", "upstream_failed", "canceled") if task.state == "upstream_failed" else ("skipped",)
+    found = [one for one in upstream_tasks(situation.tx, task.origin_id) if one.state in causes]
+    return f": because of {names(found)}" if found else ""
+
+
+_BY_STATE: dict[str, Callable[[Situation, TaskRow], Reason]] = {
+    "none": _none,
+    "scheduled": _scheduled,
+    "queued": _queued,
+    "running": _running,
+    "planned": _planned,
+    "deferred": _timed,
+    "up_for_reschedule": _timed,
+    "up_for_retry": _timed,
+    "restarting": _restarting,
+}

@@ -1,0 +1,58 @@
+"""`headrace logs`."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import click
+
+from headrace.actions.finding import find_run, find_task
+from headrace.cli.log_tail import log_file
+from headrace.cli.opening import Opened, opened
+from headrace.cli.options import store_option
+from headrace.errors import NotFoundError, UsageError
+from headrace.logs import follow, read_log
+from headrace.store import RunRow, TaskRow
+
+_WAIT_SECONDS = 0.2
+_WAITING = ("none", "scheduled")
+
+
+@click.command("logs")
+@click.argument("run")
+@click.argument("task")
+@click.option("--try", "number", type=click.IntRange(1), metavar="N", help="Which try; without it the newest.")
+@click.option("-f", "--follow", "is_following", is_flag=True, help="Go on until the try has ended.")
+@store_option
+def command(run: str, task: str, number: int | None, is_following: bool, url: str | None) -> None:
+    """Print the log of TASK in RUN."""
+    with opened(url) as here:
+        found, row = _find(here, run, task)
+        if row.kind == "mapped" and row.children:
+            raise UsageError(f"`{row.key}` is mapped: name one instance", hint=f"such as `{row.key}[0]`")
+        tried = number or max(1, row.try_number)
+        path = log_file(here.settings.logs_dir, found, row, tried)
+        if not is_following and (tried > row.try_number or not path.exists()):
+            raise NotFoundError(f"there is no log of try {tried} of `{row.name}` in run {found.id}")
+        chunks = (
+            follow(path, lambda: _has_ended(here, str(found.id), row.name, tried), lambda: time.sleep(_WAIT_SECONDS))
+            if is_following
+            else read_log(path)
+        )
+        for chunk in chunks:
+            sys.stdout.buffer.write(chunk)
+            sys.stdout.buffer.flush()
+
+
+def _find(here: Opened, run: str, task: str) -> tuple[RunRow, TaskRow]:
+    with here.store.read() as tx:
+        found = find_run(tx, run)
+        return found, find_task(tx, found, task)
+
+
+def _has_ended(here: Opened, run: str, task: str, number: int) -> bool:
+    found, row = _find(here, run, task)
+    if row.try_number > number or not found.is_active:
+        return True
+    return row.try_number == number and row.state not in (*_WAITING, "queued", "running", "restarting")

@@ -1,0 +1,59 @@
+"""`headrace runs`."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from headrace.actions.finding import find_workflow
+from headrace.actions.wording import instant as shown
+from headrace.actions.wording import span
+from headrace.cli.opening import opened
+from headrace.cli.options import json_option, limit_option, store_option
+from headrace.cli.printing import instant, print_json, print_table, seconds
+from headrace.store import RunRow, list_runs
+
+
+@click.command("runs")
+@click.argument("workflow", required=False)
+@limit_option
+@click.option("--before", type=int, metavar="ID", help="Begin before this run: the `next` of the page before.")
+@json_option
+@store_option
+def command(workflow: str | None, limit: int, before: int | None, as_json: bool, url: str | None) -> None:
+    """List runs, newest first; of one WORKFLOW or of all."""
+    with opened(url) as here, here.store.read() as tx:
+        workflow_id = None if workflow is None else find_workflow(tx, workflow, may_be_gone=True).id
+        rows = list_runs(tx, workflow_id, before, limit)
+    if as_json:
+        print_json({"runs": [describe(row) for row in rows], "next": rows[-1].id if len(rows) == limit else None})
+        return
+    headers = ("run", "workflow", "state", "logical time", "started", "took")
+    print_table(headers, [_cells(row) for row in rows])
+
+
+def describe(row: RunRow) -> dict[str, object]:
+    """A run as JSON shows it."""
+    return {
+        "run_id": row.id,
+        "workflow": row.workflow,
+        "project": row.project,
+        "key": row.key,
+        "type": row.type,
+        "state": row.state,
+        "reason": row.reason,
+        "attempt": row.attempt_number,
+        "logical_time": instant(row.logical_at),
+        "created_at": instant(row.created_at),
+        "started_at": instant(row.started_at),
+        "ended_at": instant(row.ended_at),
+        "duration_seconds": seconds(row.started_at, row.ended_at),
+        "params": json.loads(row.params),
+    }
+
+
+def _cells(row: RunRow) -> tuple[object, ...]:
+    started = shown(row.started_at) if row.started_at is not None else ""
+    logical = shown(row.logical_at) if row.logical_at is not None else ""
+    return row.id, row.workflow, row.state, logical, started, span(row.started_at, row.ended_at)

@@ -1,0 +1,40 @@
+"""`headrace standalone`."""
+
+from __future__ import annotations
+
+import click
+
+from headrace.actions.parts import Parts
+from headrace.actions.serving import Serving, serve_agent, serve_projects, serve_scheduler
+from headrace.cli.options import store_option
+from headrace.cli.serving import drain_option, project_folder, serve
+from headrace.errors import UsageError
+from headrace.settings import load_settings
+
+
+@click.command("standalone")
+@click.argument("folders", nargs=-1)
+@click.option("--projects", multiple=True, metavar="NAME=PATH", help="A folder of workflows and its project's name.")
+@click.option("--slots", type=click.IntRange(1), help="How many tasks run at the same time; else `agent.slots`.")
+@drain_option
+@store_option
+def command(
+    folders: tuple[str, ...], projects: tuple[str, ...], slots: int | None, drain_seconds: float, url: str | None
+) -> None:
+    """Scheduler and agent in one, watching FOLDERS of workflows; without any, the `projects` settings."""
+    settings = load_settings()
+    watched = [project_folder(text) for text in (*folders, *projects)] or list(settings.projects)
+    names = [folder.name for folder in watched]
+    if not watched:
+        raise UsageError("there is no folder of workflows to watch", hint="`headrace standalone FOLDER`")
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"two folders are called project `{twice}`", hint="name one as `--projects NAME=PATH`")
+    parts = Parts.open(settings, url)
+    agent = serve_agent(parts, slots=slots, queues=None, name="", drain_seconds=drain_seconds)
+    serving = Serving(parts, [agent, serve_scheduler(parts), serve_projects(parts, watched)])
+    count = slots or settings.agent.slots
+    shown = ", ".join(f"`{name}`" for name in names)
+    serve(
+        serving, f"headrace runs {shown} with {count} slots on `{parts.store.database.display_name}`; Ctrl-C stops it"
+    )

@@ -1,0 +1,35 @@
+"""`headrace tasks`."""
+
+from __future__ import annotations
+
+import click
+
+from headrace.actions.finding import find_run
+from headrace.actions.wording import error_line, span
+from headrace.actions.wording import instant as shown
+from headrace.cli.opening import opened
+from headrace.cli.options import json_option, store_option
+from headrace.cli.printing import print_json, print_table
+from headrace.cli.task_json import describe_tasks
+from headrace.store import TaskRow, list_tasks
+
+
+@click.command("tasks")
+@click.argument("run")
+@json_option
+@store_option
+def command(run: str, as_json: bool, url: str | None) -> None:
+    """List the tasks of RUN: an id, `latest`, or a workflow's name for its newest run."""
+    with opened(url) as here, here.store.read() as tx:
+        found = find_run(tx, run)
+        rows = [task for task in list_tasks(tx, found.attempt_id) if task.is_listed]
+    if as_json:
+        print_json({"run_id": found.id, "workflow": found.workflow, "tasks": describe_tasks(rows)})
+        return
+    print_table(("task", "state", "tries", "started", "took", "error"), [_cells(row) for row in rows])
+
+
+def _cells(row: TaskRow) -> tuple[object, ...]:
+    started = shown(row.started_at) if row.started_at is not None else ""
+    error = error_line(row) if row.error_json is not None else ""
+    return row.name, row.state, row.try_number or "", started, span(row.started_at, row.ended_at), error

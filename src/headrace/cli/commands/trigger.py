@@ -1,0 +1,32 @@
+"""`headrace trigger`."""
+
+from __future__ import annotations
+
+import click
+
+from headrace.actions.params import parse_params
+from headrace.actions.trigger import trigger
+from headrace.cli.commands.runs import describe
+from headrace.cli.opening import opened
+from headrace.cli.options import json_option, params_option, session_option, store_option
+from headrace.cli.printing import print_json
+
+
+@click.command("trigger")
+@click.argument("workflow")
+@params_option
+@session_option
+@click.option("--run-key", metavar="NAME", help="The run's name, unique in its workflow.")
+@json_option
+@store_option
+def command(
+    workflow: str, params: tuple[str, ...], session: str | None, run_key: str | None, as_json: bool, url: str | None
+) -> None:
+    """Start a run of WORKFLOW now and print its id."""
+    given = parse_params(params)
+    with opened(url) as here:
+        run = trigger(here.store, here.clock, workflow, params=given, session=session, run_key=run_key)
+    if as_json:
+        print_json(describe(run))
+    else:
+        click.echo(run.id)

@@ -1,0 +1,142 @@
+"""The entry point: finds the command, and turns every error into a sentence and an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+import click
+
+from headrace.cli.crash import report_crash
+from headrace.errors import HeadraceError, did_you_mean
+
+USAGE_EXIT = 2
+INTERRUPT_EXIT = 130
+CRASH_EXIT = 70
+
+COMMANDS = {
+    "run": "Run one workflow of a file to its end, without a server.",
+    "agent": "Run tasks for the schedulers of a store.",
+    "clear": "Give tasks of a run a new series of tries.",
+    "db": "Create, upgrade or check the database.",
+    "errors": "List files that could not be loaded.",
+    "kill": "Stop a run.",
+    "logs": "Print the log of a task.",
+    "pause": "Start no more runs and tasks of a workflow.",
+    "retry": "Run a run again, without what succeeded.",
+    "runs": "List runs, newest first.",
+    "scheduler": "Start due runs, retries and time limits.",
+    "standalone": "Scheduler and agent in one, watching folders of workflows.",
+    "tasks": "List the tasks of a run.",
+    "trigger": "Start a run of a workflow now.",
+    "unpause": "Let a paused workflow go on.",
+    "why": "Say why a run or a task waits, runs or has ended.",
+    "workflows": "List workflows.",
+}
+
+
+class LazyCommands(click.Group):
+    """Knows the names of all commands and imports the one that is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"headrace.cli.commands.{name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            hint = did_you_mean(args[0], COMMANDS) or "`headrace --help` lists the commands"
+            raise HeadraceUsage(f"there is no command `{args[0]}`", hint)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        # From the table: importing every command for its help would take longer than all the rest.
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+class HeadraceUsage(HeadraceError):
+    """A command line that makes no sense."""
+
+    exit_code = USAGE_EXIT
+
+    def __init__(self, message: str, hint: str | None) -> None:
+        super().__init__(message, hint=hint)
+
+
+def _print_version(ctx: click.Context, _parameter: click.Parameter, is_asked: bool) -> None:
+    if is_asked:
+        # Reading the package's metadata takes longer than everything else that a start needs.
+        from importlib.metadata import version
+
+        click.echo(version("headrace"))
+        ctx.exit()
+
+
+@click.command(cls=LazyCommands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version."
+)
+def headrace() -> None:
+    """Runs workflows that are written as Python DAGs or as Digdag projects."""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run a command and leave with its exit code."""
+    sys.exit(run_command(arguments))
+
+
+def run_command(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; whatever goes wrong becomes a sentence on stderr."""
+    try:
+        code = headrace.main(
+            list(arguments) if arguments is not None else None, prog_name="headrace", standalone_mode=False
+        )
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except HeadraceError as error:
+        return _complain(_sentence(error), error.hint, error.exit_code)
+    except click.ClickException as error:
+        return _complain(*_of_click(error), USAGE_EXIT)
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPT_EXIT
+    except BrokenPipeError:
+        # Whoever read our output has had enough; nothing may be flushed into the closed pipe at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        path = report_crash(error)
+        return _complain(
+            f"headrace failed unexpectedly: {type(error).__name__}; the report is in `{path}`", None, CRASH_EXIT
+        )
+
+
+def _sentence(error: HeadraceError) -> str:
+    detail = getattr(error, "detail", None)
+    text = error.message if error.place is None else f"{error.message} (`{error.place}`)"
+    return text if not detail else f"{text}\n{detail.rstrip()}"
+
+
+def _of_click(error: click.ClickException) -> tuple[str, str | None]:
+    if isinstance(error, click.NoSuchOption):
+        options = [name for one in (error.ctx.command.params if error.ctx else ()) for name in one.opts]
+        return f"there is no option `{error.option_name}`", did_you_mean(error.option_name, options)
+    text = error.format_message().strip().rstrip(".").replace("'", "`")
+    path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "headrace"
+    return text[:1].lower() + text[1:], f"`{path} --help` shows how it is used"
+
+
+def _complain(message: str, hint: str | None, code: int) -> int:
+    click.echo(f"error: {message}", err=True)
+    if hint:
+        click.echo(f"hint: {hint}", err=True)
+    return code

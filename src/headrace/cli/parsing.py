@@ -1,0 +1,76 @@
+"""Loads a file in a child process while this one does something else."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+from headrace.definition import Workflow
+from headrace.errors import LoadError, NotFoundError, UsageError, did_you_mean
+from headrace.projects import ParsedFile, parse_file
+from headrace.settings import ParserSettings
+
+
+class Parsing:
+    """Begins at once; `result` waits for the end."""
+
+    def __init__(self, file: str, settings: ParserSettings) -> None:
+        path = Path(file).absolute()
+        if not path.is_file():
+            what = "is a folder" if path.is_dir() else "does not exist"
+            raise LoadError(f"expected a workflow file, but `{file}` {what}", hint=_similar(path))
+        self.root = path.parent
+        self._file = path.name
+        self._settings = settings
+        self._parsed: ParsedFile | None = None
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._parse, name="headrace-parse", daemon=True)
+        self._thread.start()
+
+    def result(self) -> ParsedFile:
+        """The file with its workflows. Raises LoadError if it cannot be loaded or holds none."""
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+        assert self._parsed is not None
+        error = self._parsed.error
+        if error is not None:
+            raise LoadError(
+                error.message, hint=error.hint, file=error.file or None, line=error.line, detail=error.detail or None
+            )
+        if not self._parsed.workflows:
+            raise LoadError(f"`{self._file}` defines no workflow")
+        return self._parsed
+
+    def _parse(self) -> None:
+        try:
+            self._parsed = parse_file(
+                self.root,
+                self._file,
+                timeout_seconds=self._settings.timeout_seconds,
+                memory_mb=self._settings.memory_mb,
+            )
+        except BaseException as error:
+            self._failure = error
+
+
+def choose(parsed: ParsedFile, name: str | None) -> Workflow:
+    """The workflow that was named, or the only one."""
+    names = [workflow.name for workflow in parsed.workflows]
+    listed = ", ".join(f"`{one}`" for one in names)
+    if name is None:
+        if len(names) > 1:
+            raise UsageError(f"`{parsed.file}` defines several workflows: {listed}", hint="name the one to run")
+        return parsed.workflows[0]
+    for workflow in parsed.workflows:
+        if workflow.name == name:
+            return workflow
+    hint = did_you_mean(name, names) or f"it defines {listed}"
+    raise NotFoundError(f"`{parsed.file}` defines no workflow `{name}`", hint=hint)
+
+
+def _similar(path: Path) -> str | None:
+    folder = path if path.is_dir() else path.parent
+    if not folder.is_dir():
+        return None
+    return did_you_mean(path.name, [one.name for one in folder.iterdir() if one.suffix in (".py", ".dig")])

@@ -1,0 +1,61 @@
+"""Runs servers until SIGINT or SIGTERM; a second signal does not wait for them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import click
+
+from headrace.actions.serving import Serving
+from headrace.errors import UsageError
+from headrace.settings import ProjectFolder
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+drain_option = click.option(
+    "--drain-seconds", type=click.FloatRange(0), default=30.0, show_default=True,
+    help="How long running tasks may go on after a signal; then they are stopped and handed back.",
+)  # fmt: skip
+
+
+def serve(serving: Serving, status: str) -> None:
+    """Start, say so in one line, wait for a signal, drain."""
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    # Through a socket, because a handler must not touch locks that the interrupted thread may hold.
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
+    for number in _SIGNALS:
+        signal.signal(number, _notice)
+    serving.start()
+    click.echo(status, err=True)
+    ours.recv(1)
+    for number in _SIGNALS:
+        signal.signal(number, _leave)
+    click.echo("stopping: running tasks may finish; once more ends it at once", err=True)
+    serving.stop()
+
+
+def project_folder(text: str) -> ProjectFolder:
+    """`NAME=PATH`, or a folder that gives the project its name."""
+    name, equals, path = text.partition("=")
+    folder = Path(path if equals else text).expanduser().absolute()
+    if not folder.is_dir():
+        raise UsageError(f"expected a folder with workflows, but `{folder}` is none")
+    name = name.strip() if equals else folder.name
+    if not name:
+        raise UsageError(f"expected a project as `NAME=PATH`, got: `{text}`")
+    return ProjectFolder(name, folder)
+
+
+def _notice(_number: int, _frame: object) -> None:
+    """The number has been written to the socket."""
+
+
+def _leave(_number: int, _frame: object) -> None:
+    os._exit(130)

@@ -1,0 +1,357 @@
+"""The first schema. Online: there is nothing before it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from alembic import op
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Float,
+    ForeignKeyConstraint,
+    Integer,
+    PrimaryKeyConstraint,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+revision = "0001"
+down_revision = None
+
+ID = BigInteger().with_variant(Integer, "sqlite")
+
+RUN_STATES = "state IN ('queued', 'running', 'success', 'failed', 'canceled')"
+TASK_STATES = (
+    "state IN ('none', 'scheduled', 'queued', 'running', 'planned', 'deferred', 'up_for_reschedule', 'up_for_retry',"
+    " 'restarting', 'success', 'failed', 'skipped', 'upstream_failed', 'canceled', 'removed')"
+)
+
+
+def _where(condition: str) -> dict[str, Any]:
+    return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
+
+
+def upgrade() -> None:
+    if op.get_bind().dialect.name == "postgresql":
+        op.execute("CREATE SEQUENCE IF NOT EXISTS task_id_seq")
+    _create_files()
+    _create_runs()
+    _create_tasks()
+    _create_others()
+    op.execute("INSERT INTO counter (name, next) VALUES ('task', 1)")
+    op.execute("INSERT INTO pool (name, slots) VALUES ('default_pool', 128)")
+
+
+def _create_files() -> None:
+    op.create_table(
+        "project",
+        Column("id", ID, autoincrement=True, nullable=False),
+        Column("name", Text, nullable=False),
+        Column("root", Text, nullable=False, comment="absolute path of the folder with the files"),
+        Column("created_at", BigInteger, nullable=False),
+        PrimaryKeyConstraint("id", name="pk_project"),
+        UniqueConstraint("name", name="uq_project_name"),
+    )
+    op.create_table(
+        "revision",
+        Column("id", ID, autoincrement=True, nullable=False),
+        Column("project_id", ID, nullable=False),
+        Column("file", Text, nullable=False, comment="relative to the project's root"),
+        Column("digest", Text, nullable=False, comment="of the file's bytes"),
+        Column("created_at", BigInteger, nullable=False),
+        ForeignKeyConstraint(["project_id"], ["project.id"], name="fk_revision_project_id", ondelete="CASCADE"),
+        PrimaryKeyConstraint("id", name="pk_revision"),
+    )
+    op.create_index("ix_revision_file", "revision", ["project_id", "file", "id"])
+    op.create_table(
+        "source_error",
+        Column("id", ID, autoincrement=True, nullable=False),
+        Column("project_id", ID, nullable=False),
+        Column("file", Text, nullable=False),
+        Column("line", Integer),
+        Column("message", Text, nullable=False),
+        Column("hint", Text),
+        Column("detail", Text),
+        Column("at", BigInteger, nullable=False),
+        ForeignKeyConstraint(["project_id"], ["project.id"], name="fk_source_error_project_id", ondelete="CASCADE"),
+        PrimaryKeyConstraint("id", name="pk_source_error"),
+        UniqueConstraint("project_id", "file", name="uq_source_error_project_id_file"),
+    )
+    op.create_table(
+        "workflow",
+        Column("id", ID, autoincrement=True, nullable=False),
+        Column("project_id", ID, nullable=False),
+        Column("name", Text, nullable=False),
+        Column("file", Text, nullable=False),
+        Column("current_version_id", ID, comment="the newest workflow_version"),
+        Column("is_paused", Boolean, nullable=False),
+        Column("is_gone", Boolean, nullable=False, comment="no file defines it any more"),
+        Column("created_at", BigInteger, nullable=False),
+        ForeignKeyConstraint(["project_id"], ["project.id"], name="fk_workflow_project_id", ondelete="CASCADE"),
+        PrimaryKeyConstraint("id", name="pk_workflow"),
+        UniqueConstraint("project_id", "name", name="uq_workflow_project_id_name"),
+    )
+    op.create_index("ix_workflow_file", "workflow", ["project_id", "file"])
+    op.create_index("ix_workflow_name", "workflow", ["name"])
+    op.create_table(
+        "workflow_version",
+        Column("id", ID, autoincrement=True, nullable=False),
+        Column("workflow_id", ID, nullable=False),
+        Column("revision_id", ID, nullable=False),
+        Column("digest", Text, nullable=False, comment="of the definition"),
+        Column("definition", Text, nullable=False),
+        Column("created_at", BigInteger, nullable=False),
+        ForeignKeyConstraint(
+            ["revision_id"], ["revision.id"], name="fk_workflow_version_revision_id", ondelete="CASCADE"
+        ),
+        ForeignKeyConstraint(
+            ["workflow_id"], ["workflow.id"], name="fk_workflow_version_workflow_id", ondelete="CASCADE"
+        ),
+        PrimaryKeyConstraint("id", name="pk_workflow_version"),
+    )
+    op.create_index("ix_workflow_version_revision", "workflow_version", ["revision_id"])
+    op.create_index("ix_workflow_version_workflow", "workflow_version", ["workflow_id", "id"])
+
+
+def _create_runs() -> None:
+    op.create_table(
+        "schedule",
+        Column("workflow_id", ID, nullable=False),
+        Column("spec_digest", Text, nullable=False, comment="changes when the schedule itself changes"),
+        Column("next_logical_at", BigInteger),
+        Column("next_interval_start", BigInteger),
+        Column("next_interval_end", BigInteger),
+        Column("next_run_at", BigInteger, comment="when the next run is due; NULL: never"),
+        Column("last_logical_at", BigInteger, comment="of the newest run that this schedule started"),
+        ForeignKeyConstraint(["workflow_id"], ["workflow.id"], name="fk_schedule_workflow_id", ondelete="CASCADE"),
+        PrimaryKeyConstraint("workflow_id", name="pk_schedule"),
+    )
+    op.create_index("ix_schedule_due", "schedule", ["next_run_at"], **_where("next_run_at IS NOT NULL"))
+    op.create_table(
+        "run",
+        Column("id", ID, autoincrement=True, nullable=False),
+        Column("workflow_id", ID, nullable=False),
+        Column("key", Text, nullable=False),
+        Column("type", Text, nullable=False),
+        Column("state", Text, nullable=False),
+        Column("reason", Text),
+        Column("logical_at", BigInteger),
+        Column("unique_at", BigInteger, comment="logical_at where a second run for it is refused, else NULL"),
+        Column("interval_start", BigInteger),
+        Column("interval_end", BigInteger),
+        Column("run_after", BigInteger, nullable=False),
+        Column("params", Text, nullable=False),
+        Column("created_at", BigInteger, nullable=False),
+        Column("started_at", BigInteger),
+        Column("ended_at", BigInteger),
+        CheckConstraint(RUN_STATES, name=op.f("ck_run_state")),
+        ForeignKeyConstraint(["workflow_id"], ["workflow.id"], name="fk_run_workflow_id", ondelete="CASCADE"),
+        PrimaryKeyConstraint("id", name="pk_run"),
+        UniqueConstraint("workflow_id", "key", name="uq_run_workflow_id_key"),
+        UniqueConstraint("workflow_id", "unique_at", name="uq_run_workflow_id_unique_at"),
+    )
+    op.create_index("ix_run_active", "run", ["workflow_id", "id"], **_where("state IN ('queued', 'running')"))
+    op.create_index("ix_run_ended", "run", ["ended_at"], **_where("ended_at IS NOT NULL"))
+    op.create_index("ix_run_queued", "run", ["run_after"], **_where("state = 'queued'"))
+    op.create_table(
+        "attempt",
+        Column("id", ID, autoincrement=True, nullable=False),
+        Column("run_id", ID, nullable=False),
+        Column("number", Integer, nullable=False),
+        Column("name", Text, nullable=False),
+        Column("workflow_id", ID, nullable=False),
+        Column("workflow_version_id", ID, nullable=False),
+        Column("state", Text, nullable=False),
+        Column("reason", Text),
+        Column("is_cancel_requested", Boolean, nullable=False),
+        Column("growth", Integer, nullable=False),
+        Column("has_stores", Boolean, nullable=False, comment="some task left parameters for others"),
+        Column("root_id", ID),
+        Column("resumes_attempt_id", ID, comment="finished tasks of that attempt are carried over"),
+        Column("max_active_runs", Integer),
+        Column("max_active_tasks", Integer),
+        Column("max_active_tasks_scope", Text, nullable=False),
+        Column("timeout_at", BigInteger, comment="when the run fails if it is still going"),
+        Column("created_at", BigInteger, nullable=False),
+        Column("started_at", BigInteger),
+        Column("ended_at", BigInteger),
+        CheckConstraint(RUN_STATES, name=op.f("ck_attempt_state")),
+        ForeignKeyConstraint(["run_id"], ["run.id"], name="fk_attempt_run_id", ondelete="CASCADE"),
+        ForeignKeyConstraint(["workflow_id"], ["workflow.id"], name="fk_attempt_workflow_id", ondelete="CASCADE"),
+        ForeignKeyConstraint(
+            ["workflow_version_id"], ["workflow_version.id"], name="fk_attempt_workflow_version_id", ondelete="CASCADE"
+        ),
+        PrimaryKeyConstraint("id", name="pk_attempt"),
+        UniqueConstraint("run_id", "number", name="uq_attempt_run_id_number"),
+    )
+    op.create_index("ix_attempt_running", "attempt", ["id"], **_where("state = 'running'"))
+    op.create_index(
+        "ix_attempt_timeout", "attempt", ["timeout_at"], **_where("timeout_at IS NOT NULL AND state = 'running'")
+    )
+    op.create_index("ix_attempt_version", "attempt", ["workflow_version_id"])
+    op.create_index("uq_attempt_active", "attempt", ["run_id"], unique=True, **_where("state IN ('queued', 'running')"))
+
+
+def _create_tasks() -> None:
+    op.create_table(
+        "task",
+        Column("id", ID, autoincrement=False, nullable=False),
+        Column("attempt_id", ID, nullable=False),
+        Column("parent_id", ID),
+        Column("origin_id", ID, nullable=False),
+        Column("grown_by", ID),
+        Column("key", Text, nullable=False),
+        Column("map_index", Integer, nullable=False),
+        Column("generation", Integer, nullable=False),
+        Column("kind", Text, nullable=False),
+        Column("isolation", Text, nullable=False),
+        Column("operator", Text, nullable=False),
+        Column("trigger_rule", Text, nullable=False),
+        Column("decides", Boolean, nullable=False),
+        Column("body", Text),
+        Column("priority", Integer, nullable=False),
+        Column("pool", Text, nullable=False),
+        Column("pool_slots", Integer, nullable=False),
+        Column("queue", Text, nullable=False),
+        Column("timeout_seconds", Float),
+        Column("state", Text, nullable=False),
+        Column("version", Integer, nullable=False),
+        Column("fence", Integer, nullable=False),
+        Column("agent_id", ID),
+        Column("try_number", Integer, nullable=False),
+        Column("max_tries", Integer, nullable=False),
+        Column("expected", Integer, nullable=False),
+        Column("succeeded", Integer, nullable=False),
+        Column("skipped", Integer, nullable=False),
+        Column("failed", Integer, nullable=False),
+        Column("upstream_failed", Integer, nullable=False),
+        Column("removed", Integer, nullable=False),
+        Column("setups", Integer, nullable=False),
+        Column("setups_succeeded", Integer, nullable=False),
+        Column("setups_skipped", Integer, nullable=False),
+        Column("children", Integer, nullable=False),
+        Column("children_open", Integer, nullable=False),
+        Column("children_failed", Integer, nullable=False),
+        Column("children_skipped", Integer, nullable=False),
+        Column("is_failing", Boolean, nullable=False),
+        Column("is_superseded", Boolean, nullable=False),
+        Column("due_at", BigInteger),
+        Column("scheduled_at", BigInteger),
+        Column("queued_at", BigInteger),
+        Column("started_at", BigInteger),
+        Column("first_started_at", BigInteger),
+        Column("ended_at", BigInteger),
+        Column("error", Text),
+        Column("decision", Text),
+        Column("poll_state", Text),
+        CheckConstraint(TASK_STATES, name=op.f("ck_task_state")),
+        PrimaryKeyConstraint("id", name="pk_task"),
+    )
+    op.create_index(
+        "ix_task_active",
+        "task",
+        ["pool", "attempt_id", "pool_slots"],
+        **_where("state IN ('queued', 'running', 'restarting')"),
+    )
+    op.create_index("ix_task_agent", "task", ["agent_id"], **_where("agent_id IS NOT NULL"))
+    op.create_index("ix_task_due", "task", ["due_at"], **_where("due_at IS NOT NULL"))
+    op.create_index("ix_task_parent", "task", ["parent_id"])
+    op.create_index(
+        "uq_task_live", "task", ["attempt_id", "key", "map_index"], unique=True, **_where("NOT is_superseded")
+    )
+    op.create_index(
+        "ix_task_claimable", "task", ["queue", text("priority DESC"), "id"], **_where("state = 'scheduled'")
+    )
+    op.create_table(
+        "edge",
+        Column("upstream_id", ID, nullable=False),
+        Column("downstream_id", ID, nullable=False),
+        Column("is_setup", Boolean, nullable=False),
+        PrimaryKeyConstraint("upstream_id", "downstream_id", name="pk_edge"),
+    )
+    op.create_index("ix_edge_downstream", "edge", ["downstream_id"])
+    op.create_table(
+        "try",
+        Column("task_id", ID, nullable=False),
+        Column("fence", Integer, nullable=False),
+        Column("try_number", Integer, nullable=False),
+        Column("agent_id", ID),
+        Column("state", Text, nullable=False, comment="the state that this execution led to"),
+        Column("started_at", BigInteger),
+        Column("ended_at", BigInteger, nullable=False),
+        Column("error", Text),
+        Column("log", Text, comment="path below the logs folder"),
+        PrimaryKeyConstraint("task_id", "fence", name="pk_try"),
+    )
+    op.create_table(
+        "value",
+        Column("task_id", ID, nullable=False),
+        Column("name", Text, nullable=False),
+        Column("attempt_id", ID, nullable=False),
+        Column("kind", Text, nullable=False, comment="result: by name · export, store: parameters for others"),
+        Column("document", Text, nullable=False),
+        Column("length", Integer),
+        PrimaryKeyConstraint("task_id", "kind", "name", name="pk_value"),
+    )
+    op.create_index("ix_value_params", "value", ["attempt_id", "task_id"], **_where("kind IN ('export', 'store')"))
+
+
+def _create_others() -> None:
+    op.create_table(
+        "pool",
+        Column("name", Text, nullable=False),
+        Column("slots", Integer, nullable=False, comment="-1: without limit"),
+        PrimaryKeyConstraint("name", name="pk_pool"),
+    )
+    op.create_table(
+        "agent",
+        Column("id", ID, autoincrement=True, nullable=False),
+        Column("kind", Text, nullable=False, comment="agent or scheduler"),
+        Column("name", Text, nullable=False),
+        Column("place", Text, nullable=False, comment="tells whether two processes see the same process ids"),
+        Column("pid", Integer, nullable=False),
+        Column("slots", Integer, nullable=False),
+        Column("queues", Text, nullable=False),
+        Column("started_at", BigInteger, nullable=False),
+        Column("renewed_at", BigInteger, nullable=False),
+        Column("lease_until", BigInteger, nullable=False),
+        Column("is_lost", Boolean, nullable=False, comment="stopped, or its lease ran out and was taken"),
+        PrimaryKeyConstraint("id", name="pk_agent"),
+    )
+    op.create_index("ix_agent_lease", "agent", ["lease_until"], **_where("NOT is_lost"))
+    op.create_table(
+        "event",
+        Column("id", ID, autoincrement=True, nullable=False),
+        Column("attempt_id", ID, nullable=False),
+        Column("task_id", ID),
+        Column("before", Text),
+        Column("after", Text, nullable=False),
+        Column("actor", Text, nullable=False),
+        Column("try_number", Integer, nullable=False),
+        Column("at", BigInteger, nullable=False),
+        Column("reason", Text),
+        PrimaryKeyConstraint("id", name="pk_event"),
+    )
+    op.create_index("ix_event_attempt", "event", ["attempt_id", "id"])
+    op.create_table(
+        "variable",
+        Column("name", Text, nullable=False),
+        Column("document", Text, nullable=False),
+        PrimaryKeyConstraint("name", name="pk_variable"),
+    )
+    op.create_table(
+        "connection",
+        Column("name", Text, nullable=False),
+        Column("document", Text, nullable=False),
+        PrimaryKeyConstraint("name", name="pk_connection"),
+    )
+    op.create_table(
+        "counter",
+        Column("name", Text, nullable=False),
+        Column("next", ID, nullable=False),
+        PrimaryKeyConstraint("name", name="pk_counter"),
+    )

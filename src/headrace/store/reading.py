@@ -1,0 +1,389 @@
+"""What people look at: workflows, runs, tasks, tries, files with mistakes, agents, pools. Read only, in pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from headrace.handoff import TaskError
+from headrace.store.database import Transaction
+from headrace.store.sql import Sql
+
+PAGE = 50
+"""How many rows a list shows unless somebody asks for more."""
+
+_WORKFLOW = """
+    SELECT workflow.id, project.name, workflow.name, workflow.file, workflow.is_paused, workflow.is_gone,
+           schedule.next_run_at, (SELECT max(run.id) FROM run WHERE run.workflow_id = workflow.id)
+    FROM workflow JOIN project ON project.id = workflow.project_id
+    LEFT JOIN schedule ON schedule.workflow_id = workflow.id
+"""
+WORKFLOWS = Sql(f"{_WORKFLOW} WHERE workflow.id > :after AND NOT workflow.is_gone ORDER BY workflow.id LIMIT :limit")
+WORKFLOWS_BY_NAME = Sql(f"{_WORKFLOW} WHERE workflow.name = :name ORDER BY workflow.is_gone, workflow.id")
+WORKFLOW_NAMES = Sql("SELECT DISTINCT name FROM workflow WHERE NOT is_gone")
+WORKFLOW_COUNT = Sql("SELECT count(*) FROM workflow WHERE NOT is_gone")
+VERSION_OF_ATTEMPT = Sql("SELECT workflow_version_id FROM attempt WHERE id = :id")
+DEFINITION = Sql("SELECT current_version_id FROM workflow WHERE id = :id")
+
+_RUN = """
+    SELECT run.id, run.workflow_id, workflow.name, run.key, run.type, run.state, run.reason, run.logical_at,
+           run.run_after, run.params, run.created_at, run.started_at, run.ended_at, attempt.id, attempt.number,
+           attempt.is_cancel_requested, attempt.max_active_runs, attempt.max_active_tasks,
+           attempt.max_active_tasks_scope, workflow.is_paused, project.name
+    FROM run JOIN workflow ON workflow.id = run.workflow_id JOIN project ON project.id = workflow.project_id
+    JOIN attempt ON attempt.id = (SELECT max(newest.id) FROM attempt AS newest WHERE newest.run_id = run.id)
+"""
+RUNS = Sql(f"{_RUN} WHERE run.id < :before ORDER BY run.id DESC LIMIT :limit")
+RUNS_OF_WORKFLOW = Sql(
+    f"{_RUN} WHERE run.workflow_id = :workflow_id AND run.id < :before ORDER BY run.id DESC LIMIT :limit"
+)
+ACTIVE_RUNS = Sql(f"{_RUN} WHERE run.workflow_id = :workflow_id AND run.state = 'running' ORDER BY run.id LIMIT :limit")
+RUN = Sql(f"{_RUN} WHERE run.id = :id")
+
+_TASK = """
+    SELECT task.id, task.key, task.map_index, task.kind, task.operator, task.state, task.try_number, task.max_tries,
+           task.parent_id, task.origin_id, task.children, task.children_open, task.trigger_rule, task.queue, task.pool,
+           task.pool_slots, task.due_at, task.scheduled_at, task.started_at, task.ended_at, task.error, task.agent_id,
+           agent.name, task.fence
+    FROM task LEFT JOIN agent ON agent.id = task.agent_id
+"""
+TASKS = Sql(
+    f"{_TASK} WHERE task.attempt_id = :attempt_id AND NOT task.is_superseded AND task.id > :after"
+    " ORDER BY task.id LIMIT :limit"
+)
+UNFINISHED_TASKS = Sql(
+    f"""{_TASK} WHERE task.attempt_id = :attempt_id AND NOT task.is_superseded AND task.state NOT IN
+        ('success', 'failed', 'skipped', 'upstream_failed', 'canceled', 'removed') ORDER BY task.id"""
+)
+FAILED_TASKS = Sql(
+    f"{_TASK} WHERE task.attempt_id = :attempt_id AND NOT task.is_superseded AND task.state = 'failed' ORDER BY task.id"
+)
+TASKS_BY_KEY = Sql(
+    f"{_TASK} WHERE task.attempt_id = :attempt_id AND NOT task.is_superseded AND task.key = :key"
+    " ORDER BY task.map_index"
+)
+TASK_KEYS = Sql("SELECT DISTINCT key FROM task WHERE attempt_id = :attempt_id AND NOT is_superseded")
+UPSTREAM = Sql(
+    f"{_TASK} JOIN edge ON edge.upstream_id = task.id WHERE edge.downstream_id = :id AND NOT task.is_superseded"
+    " ORDER BY task.id"
+)
+EDGES = Sql(
+    """
+    SELECT edge.upstream_id, edge.downstream_id FROM edge JOIN task ON task.id = edge.downstream_id
+    WHERE task.attempt_id = :attempt_id AND NOT task.is_superseded
+    """
+)
+TRIES = Sql(
+    """
+    SELECT try_number, fence, state, started_at, ended_at, error, log FROM try WHERE task_id = :task_id ORDER BY fence
+    """
+)
+EVENTS = Sql(
+    """
+    SELECT event.id, event.task_id, event.before, event.after, event.try_number, event.at, event.reason
+    FROM event WHERE event.attempt_id = :attempt_id AND event.id > :after ORDER BY event.id LIMIT :limit
+    """
+)
+SOURCE_ERRORS = Sql(
+    """
+    SELECT source_error.id, project.name, project.root, source_error.file, source_error.line, source_error.message,
+           source_error.hint, source_error.detail, source_error.at
+    FROM source_error JOIN project ON project.id = source_error.project_id
+    WHERE source_error.id > :after ORDER BY source_error.id LIMIT :limit
+    """
+)
+LIVE_AGENTS = Sql(
+    """
+    SELECT agent.id, agent.kind, agent.name, agent.slots, agent.queues, agent.renewed_at, agent.lease_until,
+           (SELECT count(*) FROM task
+            WHERE task.agent_id = agent.id AND task.state IN ('queued', 'running', 'restarting'))
+    FROM agent WHERE NOT agent.is_lost AND agent.lease_until >= :now ORDER BY agent.id
+    """
+)
+POOLS = Sql(
+    """
+    SELECT pool.name, pool.slots, coalesce(sum(task.pool_slots), 0)
+    FROM pool LEFT JOIN task ON task.pool = pool.name AND task.state IN ('queued', 'running', 'restarting')
+    GROUP BY pool.name, pool.slots ORDER BY pool.name
+    """
+)
+ACTIVE_TASKS = Sql(
+    """
+    SELECT count(*) FROM task JOIN attempt ON attempt.id = task.attempt_id
+    WHERE task.state IN ('queued', 'running', 'restarting')
+      AND (:attempt_id = 0 OR attempt.id = :attempt_id) AND (:workflow_id = 0 OR attempt.workflow_id = :workflow_id)
+      AND (:key = '' OR task.key = :key)
+    """
+)
+_ANY_ID = 2**62
+
+
+class WorkflowRow(NamedTuple):
+    """A workflow as lists show it."""
+
+    id: int
+    project: str
+    name: str
+    file: str
+    is_paused: bool
+    is_gone: bool
+    next_run_at: int | None
+    last_run_id: int | None
+
+
+class RunRow(NamedTuple):
+    """A run with its newest attempt."""
+
+    id: int
+    workflow_id: int
+    workflow: str
+    key: str
+    type: str
+    state: str
+    reason: str | None
+    logical_at: int | None
+    run_after: int
+    params: str
+    created_at: int
+    started_at: int | None
+    ended_at: int | None
+    attempt_id: int
+    attempt_number: int
+    is_cancel_requested: bool
+    max_active_runs: int | None
+    max_active_tasks: int | None
+    max_active_tasks_scope: str
+    is_paused: bool
+    project: str
+
+    @property
+    def is_active(self) -> bool:
+        return self.state in ("queued", "running")
+
+
+class TaskRow(NamedTuple):
+    """A task of an attempt."""
+
+    id: int
+    key: str
+    map_index: int
+    kind: str
+    operator: str
+    state: str
+    try_number: int
+    max_tries: int
+    parent_id: int | None
+    origin_id: int
+    children: int
+    children_open: int
+    trigger_rule: str
+    queue: str
+    pool: str
+    pool_slots: int
+    due_at: int | None
+    scheduled_at: int | None
+    started_at: int | None
+    ended_at: int | None
+    error_json: str | None
+    agent_id: int | None
+    agent: str | None
+    fence: int
+
+    @property
+    def name(self) -> str:
+        """The key as people see it, with the index of a mapped instance."""
+        return self.key if self.map_index < 0 else f"{self.key}[{self.map_index}]"
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether people count it as a task: not the nameless root, nor a mapped task that its instances stand for."""
+        return self.key != "" and not (self.kind == "mapped" and self.children > 0)
+
+    @property
+    def error(self) -> TaskError | None:
+        return None if self.error_json is None else msgspec.json.decode(self.error_json, type=TaskError)
+
+
+class TryRow(NamedTuple):
+    """One execution of a task that has ended."""
+
+    try_number: int
+    fence: int
+    state: str
+    started_at: int | None
+    ended_at: int
+    error_json: str | None
+    log: str | None
+    """Path below the logs folder."""
+
+
+class EventRow(NamedTuple):
+    """One change of a task (or, without a task, of the attempt)."""
+
+    id: int
+    task_id: int | None
+    before: str | None
+    after: str
+    try_number: int
+    at: int
+    reason: str | None
+
+
+class SourceErrorRow(NamedTuple):
+    """A file that could not be loaded."""
+
+    id: int
+    project: str
+    root: str
+    file: str
+    line: int | None
+    message: str
+    hint: str | None
+    detail: str | None
+    at: int
+
+
+class AgentRow(NamedTuple):
+    """A live agent or scheduler."""
+
+    id: int
+    kind: str
+    name: str
+    slots: int
+    queues: tuple[str, ...]
+    renewed_at: int
+    lease_until: int
+    running: int
+
+
+class PoolRow(NamedTuple):
+    """A pool and how much of it is taken. Slots below zero: without limit."""
+
+    name: str
+    slots: int
+    used: int
+
+
+def list_workflows(tx: Transaction, after: int = 0, limit: int = PAGE) -> list[WorkflowRow]:
+    """Workflows that files define now, by id, beginning after one."""
+    return [_workflow(row) for row in tx.run(WORKFLOWS, {"after": after, "limit": limit})]
+
+
+def workflows_named(tx: Transaction, name: str) -> list[WorkflowRow]:
+    """Workflows of all projects with this name, those that still exist first."""
+    return [_workflow(row) for row in tx.run(WORKFLOWS_BY_NAME, {"name": name})]
+
+
+def workflow_names(tx: Transaction) -> list[str]:
+    return [row[0] for row in tx.run(WORKFLOW_NAMES)]
+
+
+def count_workflows(tx: Transaction) -> int:
+    ((count,),) = tx.run(WORKFLOW_COUNT)
+    return int(count)
+
+
+def current_version_of(tx: Transaction, workflow_id: int) -> int:
+    """The newest version of a workflow that is in the store."""
+    ((version_id,),) = tx.run(DEFINITION, {"id": workflow_id})
+    return int(version_id)
+
+
+def version_of_attempt(tx: Transaction, attempt_id: int) -> int:
+    """The version of its workflow that an attempt runs."""
+    ((version_id,),) = tx.run(VERSION_OF_ATTEMPT, {"id": attempt_id})
+    return int(version_id)
+
+
+def list_runs(
+    tx: Transaction, workflow_id: int | None = None, before: int | None = None, limit: int = PAGE
+) -> list[RunRow]:
+    """Runs, newest first, beginning before one."""
+    parameters = {"before": before or _ANY_ID, "limit": limit}
+    if workflow_id is None:
+        return [_run(row) for row in tx.run(RUNS, parameters)]
+    return [_run(row) for row in tx.run(RUNS_OF_WORKFLOW, {**parameters, "workflow_id": workflow_id})]
+
+
+def running_runs(tx: Transaction, workflow_id: int, limit: int = PAGE) -> list[RunRow]:
+    """Runs of a workflow that are going on, oldest first."""
+    return [_run(row) for row in tx.run(ACTIVE_RUNS, {"workflow_id": workflow_id, "limit": limit})]
+
+
+def get_run(tx: Transaction, run_id: int) -> RunRow | None:
+    rows = tx.run(RUN, {"id": run_id})
+    return _run(rows[0]) if rows else None
+
+
+def list_tasks(tx: Transaction, attempt_id: int, after: int = 0, limit: int = _ANY_ID) -> list[TaskRow]:
+    """The live tasks of an attempt in the order of the file, beginning after one."""
+    return [TaskRow(*row) for row in tx.run(TASKS, {"attempt_id": attempt_id, "after": after, "limit": limit})]
+
+
+def unfinished_tasks(tx: Transaction, attempt_id: int) -> list[TaskRow]:
+    return [TaskRow(*row) for row in tx.run(UNFINISHED_TASKS, {"attempt_id": attempt_id})]
+
+
+def failed_tasks(tx: Transaction, attempt_id: int) -> list[TaskRow]:
+    return [TaskRow(*row) for row in tx.run(FAILED_TASKS, {"attempt_id": attempt_id})]
+
+
+def tasks_with_key(tx: Transaction, attempt_id: int, key: str) -> list[TaskRow]:
+    """A task and, if it is mapped, its instances."""
+    return [TaskRow(*row) for row in tx.run(TASKS_BY_KEY, {"attempt_id": attempt_id, "key": key})]
+
+
+def task_keys(tx: Transaction, attempt_id: int) -> list[str]:
+    return [row[0] for row in tx.run(TASK_KEYS, {"attempt_id": attempt_id})]
+
+
+def upstream_tasks(tx: Transaction, task_id: int) -> list[TaskRow]:
+    """What a task waits for directly; a mapped task stands for its instances."""
+    return [TaskRow(*row) for row in tx.run(UPSTREAM, {"id": task_id})]
+
+
+def list_edges(tx: Transaction, attempt_id: int) -> list[tuple[int, int]]:
+    """(upstream id, downstream id) of an attempt's live tasks."""
+    return [(row[0], row[1]) for row in tx.run(EDGES, {"attempt_id": attempt_id})]
+
+
+def list_tries(tx: Transaction, task_id: int) -> list[TryRow]:
+    """The executions of a task that have ended, oldest first."""
+    return [TryRow(*row) for row in tx.run(TRIES, {"task_id": task_id})]
+
+
+def list_events(tx: Transaction, attempt_id: int, after: int = 0, limit: int = 1000) -> list[EventRow]:
+    """What happened in an attempt, oldest first, beginning after one event."""
+    return [EventRow(*row) for row in tx.run(EVENTS, {"attempt_id": attempt_id, "after": after, "limit": limit})]
+
+
+def list_source_errors(tx: Transaction, after: int = 0, limit: int = PAGE) -> list[SourceErrorRow]:
+    """Files that could not be loaded."""
+    return [SourceErrorRow(*row) for row in tx.run(SOURCE_ERRORS, {"after": after, "limit": limit})]
+
+
+def live_agents(tx: Transaction, now: int) -> list[AgentRow]:
+    """Agents and schedulers whose lease has not run out."""
+    rows = tx.run(LIVE_AGENTS, {"now": now})
+    return [AgentRow(*row)._replace(queues=tuple(msgspec.json.decode(row[4]))) for row in rows]
+
+
+def list_pools(tx: Transaction) -> list[PoolRow]:
+    return [PoolRow(name, slots, int(used)) for name, slots, used in tx.run(POOLS)]
+
+
+def count_active_tasks(tx: Transaction, *, attempt_id: int = 0, workflow_id: int = 0, key: str = "") -> int:
+    """How many tasks are held by agents, of one attempt, one workflow or one key; zero and "" stand for all."""
+    parameters = {"attempt_id": attempt_id, "workflow_id": workflow_id, "key": key}
+    ((count,),) = tx.run(ACTIVE_TASKS, parameters)
+    return int(count)
+
+
+def _workflow(row: Sequence[Any]) -> WorkflowRow:
+    return WorkflowRow(*row)._replace(is_paused=bool(row[4]), is_gone=bool(row[5]))
+
+
+def _run(row: Sequence[Any]) -> RunRow:
+    return RunRow(*row)._replace(is_cancel_requested=bool(row[15]), is_paused=bool(row[19]))

@@ -1,0 +1,58 @@
+"""A small installation: standalone, and the commands that look at it and steer it."""
+
+from __future__ import annotations
+
+import json
+import signal
+
+import pytest
+
+
+@pytest.fixture
+def standalone(headrace):
+    """A running `headrace standalone` over a folder with one good and one bad file."""
+    headrace.dag("@task\ndef hello():\n    print('good morning')\n\nhello()")
+    headrace.write("bad.py", "import nothing_like_this  # airflow dag")
+    process = headrace.start("standalone", str(headrace.folder / "flows"))
+    seen = ""
+    while "could not load" not in seen:
+        seen = process.stderr.readline()
+        assert seen, "it ended"
+    yield process
+    if process.poll() is None:
+        process.kill()
+        process.communicate()
+
+
+def wait_until_listed(headrace):
+    for _ in range(50):
+        if headrace.json("workflows")[0]["workflows"]:
+            return
+    raise AssertionError("the workflow did not appear")
+
+
+def test_a_triggered_run_can_be_followed_listed_and_explained(headrace, standalone):
+    wait_until_listed(headrace)
+    (error,) = headrace.json("errors")[0]["errors"]
+    assert (error["file"], error["line"]) == ("bad.py", 1)
+    run_id = headrace("trigger", "flow").out.strip()
+    assert "good morning" in headrace("logs", run_id, "hello", "--follow").out
+    assert headrace.json("tasks", "latest")[0]["tasks"]["hello"]["tries"] == 1
+    assert "hello" in headrace("tasks", "flow").out
+    explained = headrace.json("why", run_id, "hello")[0]["reasons"][0]
+    assert explained["kind"] in ("ended", "running")
+    (run,) = headrace.json("runs", "flow")[0]["runs"]
+    assert str(run["run_id"]) == run_id
+    standalone.send_signal(signal.SIGTERM)
+    standalone.communicate(timeout=30)
+    assert standalone.returncode == 0
+
+
+def test_an_empty_standalone_stops_cleanly_and_leaves_a_sound_store(headrace):
+    process = headrace.start("standalone", str(headrace.folder))
+    process.stderr.readline()
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert json.loads(headrace("workflows", "--json").out) == {"workflows": [], "next": None}
+    assert headrace("db", "check").returncode == 0
