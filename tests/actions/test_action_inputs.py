@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 import pytest
 
 from headrace.actions.params import parse_params
-from headrace.actions.private_queue import in_queue
 from headrace.actions.sessions import logical_time
 from headrace.actions.wording import duration
 from headrace.definition import Node, Schedule, Workflow
@@ -60,13 +59,6 @@ def test_last_is_the_last_scheduled_time():
 def test_a_time_that_makes_no_sense(text):
     with pytest.raises(UsageError):
         logical_time(TOKYO, text, NOW)
-
-
-def test_every_task_of_a_local_run_is_in_its_queue():
-    handler = Node(key="+flow+oops", queue="gpu")
-    workflow = Workflow(name="flow", language="dig", nodes=(Node(key="+flow", queue="gpu", on_failure=(handler,)),))
-    (root,) = in_queue(workflow, "mine").nodes
-    assert (root.queue, root.on_failure[0].queue) == ("mine", "mine")
 
 
 @pytest.mark.parametrize(

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import threading
-import uuid
 from pathlib import Path
 from typing import Any
 
 from headrace.actions.parts import Parts
-from headrace.actions.private_queue import PrivateQueue, in_queue
 from headrace.actions.timekeeper import Timekeeper
 from headrace.actions.trigger import create_manual_run
 from headrace.clock import to_micros
-from headrace.definition import Node, Workflow
+from headrace.definition import Isolation, Node, Workflow
 from headrace.errors import StateError
+from headrace.executor import Executor
 from headrace.projects import ParsedFile
 from headrace.store import (
     RunRow,
@@ -35,12 +34,20 @@ class LocalRun:
     """`start`, then `wait` until it returns True, then `close`. `cancel` and `kill` may be called in between."""
 
     def __init__(
-        self, parts: Parts, *, is_own_store: bool, slots: int | None = None, isolation: str | None = None
+        self,
+        parts: Parts,
+        executor: Executor,
+        *,
+        is_private: bool,
+        slots: int | None = None,
+        isolation: Isolation | None = None,
     ) -> None:
+        """A private run has an agent that serves it alone: several `headrace run` share a store and nothing else."""
         self._parts = parts
+        self._executor = executor
+        self._is_private = is_private
         self._slots = slots
         self._isolation = isolation
-        self._queue = f"run-{uuid.uuid4().hex[:12]}" if is_own_store else None
         self._ended = threading.Event()
         self._must_end = threading.Event()
         self._failure: BaseException | None = None
@@ -52,25 +59,24 @@ class LocalRun:
         self, root: Path, parsed: ParsedFile, workflow: Workflow, params: dict[str, Any], session: str | None
     ) -> RunRow:
         """Save the file, create the run and begin to work on it."""
-        saved = [in_queue(one, self._queue) if self._queue else one for one in parsed.workflows]
 
         def work(tx: Transaction) -> RunRow:
             now = self._parts.clock.now()
             project_id = ensure_project(tx, root.name or "root", str(root), to_micros(now))
-            rows = save_file(tx, project_id, parsed.file, parsed.digest, saved, to_micros(now))
+            rows = save_file(tx, project_id, parsed.file, parsed.digest, parsed.workflows, to_micros(now))
             (row,) = (one for one in rows if one.name == workflow.name)
-            if self._queue is not None:
+            if self._is_private:
                 _abandon_orphans(tx, row.id, to_micros(now))
-            return create_manual_run(tx, row.id, workflow, now, params, session)
+            return create_manual_run(tx, row.id, workflow, now, params, session, is_private=self._is_private)
 
         run = self._parts.store.transact(work)
-        if run.is_paused:
+        if run.is_paused and not self._is_private:
             self._parts.store.transact(lambda tx: cancel_attempt(tx, run.attempt_id, self._now()))
             hint = f"`headrace unpause {run.workflow}`"
             raise StateError(f"workflow `{run.workflow}` is paused in this store", hint=hint)
         self.run_id = run.id
-        queues = (self._queue,) if self._queue else tuple(sorted({"default", *_queues(workflow.nodes)}))
-        self._thread = threading.Thread(target=self._live, args=(queues,), name="headrace-run", daemon=True)
+        queues = ("default",) if self._is_private else tuple(sorted({"default", *_queues(workflow.nodes)}))
+        self._thread = threading.Thread(target=self._live, args=(run, queues), name="headrace-run", daemon=True)
         self._thread.start()
         return run
 
@@ -114,20 +120,24 @@ class LocalRun:
 
     # ---- on the thread that works ------------------------------------------------------------------------------
 
-    def _live(self, queues: tuple[str, ...]) -> None:
+    def _live(self, run: RunRow, queues: tuple[str, ...]) -> None:
         try:
-            self._work(queues)
+            self._work(run, queues)
         except BaseException as error:
             self._failure = error
         finally:
             self._parts.store.close()
             self._ended.set()
 
-    def _work(self, queues: tuple[str, ...]) -> None:
-        executor = self._parts.local_executor(self._slots, self._isolation)
-        if self._queue is not None:
-            executor = PrivateQueue(executor, self._queue)
-        agent = self._parts.agent(executor, slots=self._slots, queues=queues, name=f"run-{self.run_id}")
+    def _work(self, run: RunRow, queues: tuple[str, ...]) -> None:
+        agent = self._parts.agent(
+            self._executor,
+            slots=self._slots,
+            queues=queues,
+            attempt_id=run.attempt_id if self._is_private else None,
+            isolation=self._isolation,
+            name=f"run-{run.id}",
+        )
         timekeeper = Timekeeper(self._parts.store, self._parts.clock, self._parts.settings.scheduler.poll_seconds)
         agent.start()
         self._wake = agent.wake
@@ -139,7 +149,7 @@ class LocalRun:
                 agent.step(timekeeper.wait_seconds())
         finally:
             # Tasks of other runs, which a store with several agents may have given us, end in peace.
-            agent.stop(0.0 if self._queue or self._must_end.is_set() else float("inf"))
+            agent.stop(0.0 if self._is_private or self._must_end.is_set() else float("inf"))
 
     def _now(self) -> int:
         return to_micros(self._parts.clock.now())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
-from headrace.actions.reuse import Reusing
+from headrace.actions.executors import local_executor
 from headrace.agent import Agent, AgentOptions, Broker
 from headrace.clock import SystemClock
-from headrace.executor import Executor, InlineExecutor, LocalExecutor, LocalOptions
+from headrace.definition import Isolation
+from headrace.executor import Executor, InlineExecutor, LocalExecutor
 from headrace.settings import Settings
 from headrace.store import Store
 
@@ -27,16 +28,9 @@ class Parts(msgspec.Struct, frozen=True):
         clock.offset = store.clock_offset()
         return cls(settings, store, clock)
 
-    def local_executor(self, slots: int | None = None, isolation: str | None = None) -> Executor:
+    def local_executor(self, slots: int | None = None) -> LocalExecutor:
         """Processes on this machine."""
-        agent = self.settings.agent
-        options = LocalOptions(
-            load_timeout_seconds=self.settings.parser.timeout_seconds,
-            max_zygotes=agent.max_zygotes,
-            tries_per_process=agent.reuse_limit,
-        )
-        executor = LocalExecutor(Broker(self.store), slots or agent.slots, options)
-        return Reusing(executor) if (isolation or agent.isolation) == "reuse" else executor
+        return local_executor(self.settings, Broker(self.store), slots)
 
     def agent(
         self,
@@ -44,6 +38,8 @@ class Parts(msgspec.Struct, frozen=True):
         *,
         slots: int | None = None,
         queues: tuple[str, ...] | None = None,
+        attempt_id: int | None = None,
+        isolation: Isolation | None = None,
         name: str = "",
     ) -> Agent:
         """An agent that drives this executor."""
@@ -54,6 +50,8 @@ class Parts(msgspec.Struct, frozen=True):
             lease_seconds=given.lease_seconds,
             renew_seconds=given.renewal_seconds,
             kill_grace_seconds=given.kill_grace_seconds,
+            attempt_id=attempt_id,
+            isolation=isolation or given.isolation,
             name=name,
         )
         inline = InlineExecutor(Broker(self.store))

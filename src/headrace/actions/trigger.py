@@ -19,6 +19,8 @@ from headrace.store import (
     create_run,
     current_version_of,
     get_run,
+    latest_attempt,
+    start_attempt,
     start_queued_runs,
 )
 
@@ -50,8 +52,13 @@ def create_manual_run(
     params: dict[str, Any],
     session: str | None,
     run_key: str | None = None,
+    *,
+    is_private: bool = False,
 ) -> RunRow:
-    """Insert the run and start it if it may start. `workflow` gives the clock and the schedule for its times."""
+    """Insert the run and start it if it may start. `workflow` gives the clock and the schedule for its times.
+
+    A private run starts at once and beside any other, whatever limits and pauses say.
+    """
     slot = manual_slot(workflow, session, now)
     new = NewRun(
         workflow_id=workflow_id,
@@ -60,6 +67,7 @@ def create_manual_run(
         interval_start=to_micros(slot.interval_start),
         interval_end=to_micros(slot.interval_end),
         params=params,
+        is_repeatable=is_private,
     )
     run_id = create_run(tx, new, to_micros(now))
     if run_id is None:
@@ -67,7 +75,10 @@ def create_manual_run(
             f"workflow `{workflow.name}` already has a run `{new.key}` or one for {iso(slot.logical_time)}",
             hint="`headrace clear` or `headrace retry` runs it again",
         )
-    start_queued_runs(tx, workflow_id, to_micros(now))
+    if is_private:
+        start_attempt(tx, latest_attempt(tx, run_id), to_micros(now))
+    else:
+        start_queued_runs(tx, workflow_id, to_micros(now))
     tx.should_notify = True
     run = get_run(tx, run_id)
     assert run is not None, "inserted a moment ago"

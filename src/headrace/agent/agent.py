@@ -60,6 +60,8 @@ class AgentOptions:
     retry_seconds: float = 0.5
     """Between two attempts to reach a database that is away."""
     kill_grace_seconds: float = 5.0
+    attempt_id: int | None = None
+    """Serve only this attempt: a private agent for one run."""
     isolation: Isolation = "process"
     """For tasks that do not say how they want to be isolated."""
     name: str = ""
@@ -203,10 +205,10 @@ class Agent:
         free = min(self._executor.free_slots(), self._options.slots - len(self._running))
         for queue in self._options.queues:
             if len(claims) < free:
-                claims += claim_tasks(tx, graph, self.id, queue, free - len(claims))
+                claims += claim_tasks(tx, graph, self.id, queue, free - len(claims), self._options.attempt_id)
         # Asked for only when it may be there: most workflows have no task without code that waits in the queue.
         if committed is None or committed.scheduled_inline or self._had_inline:
-            inline = claim_tasks(tx, graph, self.id, INLINE_QUEUE, INLINE_BATCH)
+            inline = claim_tasks(tx, graph, self.id, INLINE_QUEUE, INLINE_BATCH, self._options.attempt_id)
             self._had_inline = len(inline) == INLINE_BATCH
             claims += inline
         return claims

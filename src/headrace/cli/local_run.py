@@ -12,15 +12,19 @@ from typing import NamedTuple
 
 import click
 
+from headrace.actions.executors import LateBroker
 from headrace.actions.local_run import LocalRun
 from headrace.actions.params import parse_params
 from headrace.actions.parts import Parts
 from headrace.actions.wording import error_line
+from headrace.agent import Broker
 from headrace.cli.log_tail import log_file, tail
 from headrace.cli.parsing import Parsing, choose
 from headrace.cli.printing import print_json, seconds
 from headrace.cli.progress import Progress, progress_for
 from headrace.cli.task_json import describe_tasks
+from headrace.definition import Isolation
+from headrace.executor import LocalExecutor
 from headrace.settings import Settings
 from headrace.store import RunRow, TaskRow
 
@@ -37,9 +41,16 @@ class Wish(NamedTuple):
     params: tuple[str, ...]
     session: str | None
     slots: int | None
-    isolation: str | None
+    isolation: Isolation | None
     url: str | None
     as_json: bool
+
+
+class WarmStart(NamedTuple):
+    """An executor that began to load the file before the database was there."""
+
+    executor: LocalExecutor
+    broker: LateBroker
 
 
 class Interrupts:
@@ -55,13 +66,14 @@ class Interrupts:
             os._exit(130)
 
 
-def run_to_end(settings: Settings, parsing: Parsing, wish: Wish) -> int:
+def run_to_end(settings: Settings, parsing: Parsing, warm: WarmStart, wish: Wish) -> int:
     """Run, show, and return the exit code."""
     params = parse_params(wish.params)
+    parts = Parts.open(settings, wish.url or f"sqlite:///{settings.home}/run.db")
+    warm.broker.broker = Broker(parts.store)
     parsed = parsing.result()
     workflow = choose(parsed, wish.workflow)
-    parts = Parts.open(settings, wish.url or f"sqlite:///{settings.home}/run.db")
-    local = LocalRun(parts, is_own_store=wish.url is None, slots=wish.slots, isolation=wish.isolation)
+    local = LocalRun(parts, warm.executor, is_private=wish.url is None, slots=wish.slots, isolation=wish.isolation)
     with _listening() as interrupts:
         try:
             started = local.start(parsing.root, parsed, workflow, params, wish.session)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+from headrace.authoring import language_of
 from headrace.definition import Workflow
 from headrace.errors import LoadError, NotFoundError, UsageError, did_you_mean
-from headrace.projects import ParsedFile, parse_file
+from headrace.handoff import Source
+from headrace.projects import ParsedFile, content_digest, parse_file
 from headrace.settings import ParserSettings
 
 
@@ -26,6 +28,12 @@ class Parsing:
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._parse, name="headrace-parse", daemon=True)
         self._thread.start()
+
+    @property
+    def source(self) -> Source:
+        """Where the task processes will find the file, as long as it does not change."""
+        revision = content_digest((self.root / self._file).read_bytes())
+        return Source(root=str(self.root), file=self._file, language=language_of(self._file).name, revision=revision)
 
     def result(self) -> ParsedFile:
         """The file with its workflows. Raises LoadError if it cannot be loaded or holds none."""

@@ -4,9 +4,19 @@ It imports `authoring`, `definition` and `handoff`. The parse processes import t
 database is not imported here but by its own name.
 """
 
-from headrace.projects.files import find_files
+from headrace.projects.files import content_digest, find_files
 from headrace.projects.outcome import ParsedFile, SourceError
 from headrace.projects.parsing import ParsePool, parse_file, parse_files
 from headrace.projects.watching import Changes, watch
 
-__all__ = ["Changes", "ParsePool", "ParsedFile", "SourceError", "find_files", "parse_file", "parse_files", "watch"]
+__all__ = [
+    "Changes",
+    "ParsePool",
+    "ParsedFile",
+    "SourceError",
+    "content_digest",
+    "find_files",
+    "parse_file",
+    "parse_files",
+    "watch",
+]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import hashlib
 import importlib
 import os
 import select
@@ -22,6 +21,7 @@ import msgspec
 
 from headrace.authoring.languages import LANGUAGES
 from headrace.handoff import Reader, send
+from headrace.projects.files import content_digest
 from headrace.projects.outcome import MAX_OUTCOME_BYTES, ParseReply, ParseRequest
 from headrace.projects.parse_fork import Loader, Pipes, complete_outcome, live
 
@@ -192,7 +192,7 @@ def _parse(request: ParseRequest, control: socket.socket, loader: Loader) -> Par
     except OSError as error:
         return ParseReply(unreadable=error.strerror or str(error))
     reply = _Watch(request, control, loader).wait()
-    return msgspec.structs.replace(reply, digest=hashlib.sha256(content).hexdigest())
+    return msgspec.structs.replace(reply, digest=content_digest(content))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ Each file has a transaction of its own, so that one mistake costs one file. Save
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -47,10 +47,6 @@ class SavedFile(NamedTuple):
     def has_news(self) -> bool:
         """Whether somebody who shows or runs workflows should look."""
         return self.error is not None or any(one.is_changed or one.is_new for one in self.workflows)
-
-
-class _Rival(Exception):
-    """A workflow of this file is defined in another one."""
 
 
 def save_parsed(
@@ -109,9 +105,7 @@ def _mistake_of(parsed: ParsedFile) -> FileError | None:
     return None
 
 
-def _save_workflows(
-    tx: Transaction, project_id: int, parsed: ParsedFile, now: datetime
-) -> list[SavedWorkflow]:
+def _save_workflows(tx: Transaction, project_id: int, parsed: ParsedFile, now: datetime) -> list[SavedWorkflow]:
     schedules = lock_schedules_of_file(tx, project_id, parsed.file)
     saved = save_file(tx, project_id, parsed.file, parsed.digest, parsed.workflows, to_micros(now))
     for one, workflow in zip(saved, parsed.workflows, strict=True):

@@ -76,6 +76,7 @@ from headrace.store.runs import (
     clear_tasks,
     create_run,
     latest_attempt,
+    start_attempt,
     start_queued_runs,
     time_out_attempt,
 )
@@ -216,6 +217,7 @@ __all__ = [
     "set_value",
     "set_variable",
     "stalled_attempts",
+    "start_attempt",
     "start_queued_runs",
     "task_keys",
     "task_values",

@@ -16,19 +16,20 @@ from headrace.store.run_graph import RunGraph
 from headrace.store.sql import Sql
 from headrace.store.task_rows import SELECTED, to_task
 
-CANDIDATES = Sql(
-    """
+_CANDIDATES = """
     SELECT task.id, task.attempt_id, task.pool, task.pool_slots, task.key, attempt.workflow_id,
            attempt.workflow_version_id, attempt.max_active_tasks, attempt.max_active_tasks_scope, attempt.has_stores
     FROM task
     JOIN attempt ON attempt.id = task.attempt_id
     JOIN workflow ON workflow.id = attempt.workflow_id
     [[postgres: CROSS JOIN (SELECT pg_advisory_xact_lock(7236)) AS claim_lock]]
-    WHERE task.state = 'scheduled' AND task.queue = :queue
-      AND NOT workflow.is_paused
+    WHERE task.state = 'scheduled' AND {scope}
       AND NOT (task.pool IN :full_pools[]) AND NOT (task.attempt_id IN :full_attempts[])
     ORDER BY task.priority DESC, task.id LIMIT :limit [[postgres: FOR UPDATE OF task SKIP LOCKED]]
     """
+CANDIDATES = Sql(_CANDIDATES.format(scope="task.queue = :queue AND NOT workflow.is_paused"))
+CANDIDATES_OF_ATTEMPT = Sql(
+    _CANDIDATES.format(scope="task.attempt_id = :attempt_id AND (task.queue = 'inline') = (:queue = 'inline')")
 )
 # An agent that was given up and does not know it yet has no lease under which it could take anything.
 TAKE = Sql(
@@ -79,9 +80,14 @@ class Claim(NamedTuple):
     """Whether some task of the attempt has left parameters for others."""
 
 
-def claim_tasks(tx: Transaction, graph: RunGraph, agent_id: int, queue: str, limit: int) -> list[Claim]:
-    """Take up to `limit` scheduled tasks of a queue under the agent's lease. They are running when this commits."""
-    allowed = _allowed(tx, queue, limit)
+def claim_tasks(
+    tx: Transaction, graph: RunGraph, agent_id: int, queue: str, limit: int, attempt_id: int | None = None
+) -> list[Claim]:
+    """Take up to `limit` scheduled tasks of a queue under the agent's lease. They are running when this commits.
+
+    With `attempt_id`: only tasks of that attempt, whatever queue they name and even if the workflow is paused.
+    """
+    allowed = _allowed(tx, queue, limit, attempt_id)
     if not allowed:
         return []
     parameters = {
@@ -106,7 +112,7 @@ def _event(task: Task, before: State, after: State, now: int) -> Event:
     return Event(task.attempt_id, task.id, before, after, Actor.CLAIM, task.try_number, now)
 
 
-def _allowed(tx: Transaction, queue: str, limit: int) -> list[Candidate]:
+def _allowed(tx: Transaction, queue: str, limit: int, attempt_id: int | None) -> list[Candidate]:
     """The next tasks that no limit forbids, in the order in which they should run."""
     allowed: list[Candidate] = []
     full_pools: set[str] = set()
@@ -116,9 +122,10 @@ def _allowed(tx: Transaction, queue: str, limit: int) -> list[Candidate]:
     while len(allowed) < limit:
         asked = limit + len(seen)
         rows = tx.run(
-            CANDIDATES,
+            CANDIDATES if attempt_id is None else CANDIDATES_OF_ATTEMPT,
             {
                 "queue": queue,
+                "attempt_id": attempt_id,
                 "limit": asked,
                 "full_pools": sorted(full_pools),
                 "full_attempts": sorted(full_attempts),

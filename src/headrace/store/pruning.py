@@ -7,18 +7,13 @@ from headrace.store.sql import Sql
 
 OLD_RUNS = Sql(
     """
-    SELECT run.id FROM run
-    WHERE run.ended_at < :before AND run.state NOT IN ('queued', 'running')
-      AND NOT EXISTS (
-        SELECT 1 FROM attempt WHERE attempt.run_id = run.id AND attempt.state IN ('queued', 'running')
-      )
-    ORDER BY run.ended_at LIMIT :limit
+    SELECT id FROM run WHERE ended_at < :before AND state NOT IN ('queued', 'running')
+    ORDER BY ended_at LIMIT :limit
     """
 )
-# The attempts first, as everybody does. With both locked, nobody can clear a task or add an attempt.
+# The attempts first, as everybody does. With both locked, nobody can clear a task or queue the run again.
 LOCK_ATTEMPTS = Sql("SELECT id FROM attempt WHERE run_id = :run_id ORDER BY id [[postgres: FOR UPDATE]]")
 LOCK_RUN = Sql("SELECT state, ended_at FROM run WHERE id = :run_id [[postgres: FOR UPDATE]]")
-IS_ACTIVE = Sql("SELECT 1 FROM attempt WHERE run_id = :run_id AND state IN ('queued', 'running')")
 # Down the tree, because the index over an attempt's tasks leaves out the superseded ones.
 _TREE = """
     WITH RECURSIVE tree (id) AS (
@@ -54,8 +49,6 @@ def delete_run(tx: Transaction, run_id: int, before: int) -> bool:
     tx.run(LOCK_ATTEMPTS, found)
     rows = tx.run(LOCK_RUN, found)
     if not rows or rows[0][0] in ("queued", "running") or rows[0][1] is None or rows[0][1] >= before:
-        return False
-    if tx.run(IS_ACTIVE, found):
         return False
     for statement in _IN_ORDER:
         tx.change(statement, found)

@@ -72,6 +72,8 @@ class NewRun(NamedTuple):
     interval_end: int | None = None
     run_after: int | None = None
     params: dict[str, Any] = {}
+    is_repeatable: bool = False
+    """Allow it beside another run for the same logical time, whatever the workflow says."""
 
 
 def create_run(tx: Transaction, new: NewRun, now: int) -> int | None:
@@ -80,7 +82,7 @@ def create_run(tx: Transaction, new: NewRun, now: int) -> int | None:
     workflow = tx.shared(Definitions).version(tx, version_id).workflow
     parameters = {
         **new._asdict(),
-        "unique_at": new.logical_at if workflow.unique_logical_time else None,
+        "unique_at": new.logical_at if workflow.unique_logical_time and not new.is_repeatable else None,
         "run_after": new.run_after if new.run_after is not None else now,
         "params": _json.encode(new.params).decode(),
         "now": now,
@@ -154,6 +156,16 @@ def start_queued_runs(tx: Transaction, workflow_id: int, now: int, limit: int = 
     committed = settle_and_flush(advance, graph)
     tx.should_notify = tx.should_notify or committed.scheduled + committed.scheduled_inline > 0
     return committed
+
+
+def start_attempt(tx: Transaction, attempt_id: int, now: int) -> Committed:
+    """Start one queued attempt now, whatever limits and pauses say."""
+    graph = RunGraph(tx, now)
+    graph.lock([attempt_id])
+    advance = Advance(graph)
+    _start(tx, graph, advance, graph.attempt(attempt_id))
+    tx.should_notify = True
+    return settle_and_flush(advance, graph)
 
 
 def _room(tx: Transaction, workflow_id: int, attempt: Attempt) -> int | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 
 import click
 
+from headrace.actions.executors import LateBroker, local_executor
 from headrace.cli.options import json_option, params_option, session_option
 from headrace.cli.parsing import Parsing
 from headrace.settings import load_settings
@@ -37,8 +39,12 @@ def command(
     """
     settings = load_settings()
     parsing = Parsing(file, settings.parser)
-    # The file is loaded in a child process by now; the database library is imported while that goes on.
-    from headrace.cli.local_run import Wish, run_to_end
-
-    wish = Wish(workflow, params, session, slots, isolation, url, as_json and sys.stdout is not None)
-    return run_to_end(settings, parsing, wish)
+    broker = LateBroker()
+    executor = local_executor(settings, broker, slots)
+    executor.prepare(parsing.source)
+    # The file is parsed in one process and loaded for its tasks in another by now; the database library is imported
+    # while that goes on.
+    local_run = import_module("headrace.cli.local_run")
+    wish = local_run.Wish(workflow, params, session, slots, isolation, url, as_json and sys.stdout is not None)
+    code: int = local_run.run_to_end(settings, parsing, local_run.WarmStart(executor, broker), wish)
+    return code

@@ -1,0 +1,197 @@
+"""Keeps the store at what the project folders say: one look at everything, then whatever changes."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from headrace.clock import Clock, to_micros
+from headrace.errors import HeadraceError
+from headrace.projects.files import find_files
+from headrace.projects.parsing import DEFAULT_LOADER, ParsePool
+from headrace.projects.saving import SavedFile, save_parsed
+from headrace.projects.shared_files import MAY_READ, Looks, is_readable, looks_of_shared_files
+from headrace.projects.watching import watch
+from headrace.settings import ParserSettings, ProjectFolder
+from headrace.store import Store, Transaction, ensure_project, failed_files, file_digests, remove_file
+
+_log = logging.getLogger("headrace.projects")
+
+_RETRY_SECONDS = 2.0
+
+
+@dataclass
+class _Known:
+    """What this process knows to be saved of a folder."""
+
+    folder: ProjectFolder
+    digests: dict[str, str] = field(default_factory=dict)
+    """Of the bytes that were last seen of each file."""
+    broken: set[str] = field(default_factory=set)
+    rivals: set[str] = field(default_factory=set)
+    """Broken because another file defines the same workflow."""
+    looks: Looks | None = None
+    """Of the files that may be read while others are loaded."""
+    is_read: bool = False
+
+    def note(self, saved: SavedFile) -> None:
+        self.digests[saved.file] = saved.digest
+        for files, is_in in ((self.broken, saved.error is not None), (self.rivals, saved.is_rival)):
+            files.discard(saved.file)
+            if is_in:
+                files.add(saved.file)
+
+    def forget(self, file: str) -> None:
+        self.digests.pop(file, None)
+        self.broken.discard(file)
+        self.rivals.discard(file)
+
+
+class ProjectSync:
+    """`start` and `stop` a thread of it, or call `run` in one of your own, or `scan` whenever you like.
+
+    Any number of processes may sync the same folders.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        folders: Sequence[ProjectFolder],
+        parser: ParserSettings | None = None,
+        *,
+        loader: str = DEFAULT_LOADER,
+    ) -> None:
+        parser = parser or ParserSettings()
+        self._store = store
+        self._clock = clock
+        self._known = [_Known(folder) for folder in folders]
+        self._pool = ParsePool(
+            parser.processes, timeout_seconds=parser.timeout_seconds, memory_mb=parser.memory_mb, loader=loader
+        )
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to sync in a thread."""
+        self._thread = threading.Thread(target=self.run, name="headrace-sync", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the sync and its parse processes."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join()
+        self._pool.close()
+
+    def run(self) -> None:
+        """Look at everything, then follow changes until stopped, also through times when the database is away."""
+        for known in self._known:
+            self._insist(known, set())
+        by_root = {known.folder.path: known for known in self._known}
+        for changes in watch(list(by_root), self._stopped):
+            for root, paths in changes.items():
+                if not paths or _concern_us(root, paths):
+                    self._insist(by_root[root], paths)
+        self._pool.close()
+        self._store.close()
+
+    def scan(self) -> list[SavedFile]:
+        """Look at every folder once and save what changed. Returns what was saved."""
+        return [saved for known in self._known for saved in self._look(known, set())]
+
+    def _insist(self, known: _Known, changed: set[str]) -> None:
+        while not self._stopped.is_set():
+            try:
+                self._look(known, changed)
+                return
+            except HeadraceError as error:
+                _log.warning("could not save project `%s`: %s", known.folder.name, error.message)
+                self._stopped.wait(_RETRY_SECONDS)
+
+    def _look(self, known: _Known, changed: set[str]) -> list[SavedFile]:
+        if not known.folder.path.is_dir():
+            # Perhaps it comes back: its workflows stay as they are.
+            _log.warning("the folder `%s` of project `%s` is not there", known.folder.path, known.folder.name)
+            return []
+        if not known.is_read:
+            self._read_known(known)
+        found = {file: _digest(known.folder.path / file) for file in find_files(known.folder.path)}
+        looks = looks_of_shared_files(known.folder.path, found)
+        files = _to_load(known, found, looks, changed)
+        # First what is gone, so that a workflow may move to a file with another name.
+        for file in sorted((known.digests.keys() | known.broken) - found.keys()):
+            self._remove(known, file)
+        saved = self._save(known, files)
+        known.looks = looks
+        return saved
+
+    def _read_known(self, known: _Known) -> None:
+        with self._project(known) as (tx, project_id):
+            known.broken = failed_files(tx, project_id)
+            digests = file_digests(tx, project_id)
+        # A broken file is loaded again: what it lacked may have come.
+        known.digests = {file: digest for file, digest in digests.items() if file not in known.broken}
+        known.is_read = True
+
+    def _save(self, known: _Known, files: Sequence[str]) -> list[SavedFile]:
+        if not files:
+            return []
+        name, root = known.folder.name, known.folder.path
+        saved = save_parsed(self._store, name, root, self._pool.parse(root, files), self._clock.now())
+        for one in saved:
+            known.note(one)
+            if one.error is not None:
+                _log.warning("could not load `%s` of project `%s`: %s", one.file, name, one.error.message)
+        return saved
+
+    def _remove(self, known: _Known, file: str) -> None:
+        self._store.transact(partial(self._remove_in, known=known, file=file))
+        known.forget(file)
+
+    def _remove_in(self, tx: Transaction, known: _Known, file: str) -> None:
+        remove_file(tx, self._project_id(tx, known), file)
+        tx.should_notify = True
+
+    @contextmanager
+    def _project(self, known: _Known) -> Iterator[tuple[Transaction, int]]:
+        with self._store.begin() as tx:
+            yield tx, self._project_id(tx, known)
+
+    def _project_id(self, tx: Transaction, known: _Known) -> int:
+        folder = known.folder
+        return ensure_project(tx, folder.name, str(folder.path.absolute()), to_micros(self._clock.now()))
+
+
+def _to_load(known: _Known, found: dict[str, str], looks: Looks, changed: set[str]) -> list[str]:
+    """What is to be loaded: first what changed itself, then what may read something that changed."""
+    first = [
+        file
+        for file, digest in found.items()
+        if digest != known.digests.get(file) or (file in changed and file in known.broken)
+    ]
+    before = looks if known.looks is None else known.looks
+    other = {suffix for suffix, look in looks.items() if look != before[suffix]}
+    again = known.rivals | {file for file in found if not other.isdisjoint(MAY_READ[Path(file).suffix])}
+    return first + sorted((again & found.keys()) - set(first))
+
+
+def _concern_us(root: Path, paths: set[str]) -> bool:
+    """Whether workflows may have changed: data that tasks write into the folder is none of our business."""
+    return any(
+        is_readable(path) or path.endswith("ignore") or (not Path(path).suffix and not (root / path).is_file())
+        for path in paths
+    )
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""

@@ -1,0 +1,64 @@
+"""Announces a scheduler in the store, so that people can see who is there, and keeps its clock right."""
+
+from __future__ import annotations
+
+import os
+import socket
+from datetime import datetime
+from functools import partial
+
+from headrace.clock import Clock, SystemClock, to_micros
+from headrace.processes import place
+from headrace.store import Store, Transaction, extend_lease, register, resign
+
+
+class Presence:
+    """A scheduler's own entry among the processes. It holds no tasks: losing the lease costs nothing but the entry."""
+
+    name = "presence"
+
+    def __init__(self, store: Store, name: str, lease_seconds: float) -> None:
+        self._store = store
+        self._name = name or f"{socket.gethostname()}:{os.getpid()}"
+        self._lease = round(lease_seconds * 1_000_000)
+        self._has_left = False
+        self.id: int | None = None
+
+    def tick(self, now: datetime) -> int:
+        """Enter, or renew the lease. There is never anything left to do."""
+        if not self._has_left and not self._renew(to_micros(now)):
+            self.id = self._store.transact(partial(self._enter, now=to_micros(now)))
+        return 0
+
+    def leave(self, now: datetime) -> None:
+        self._has_left = True
+        if self.id is not None:
+            self._store.transact(partial(resign, agent_id=self.id, now=to_micros(now)))
+            self.id = None
+
+    def _renew(self, now: int) -> bool:
+        if self.id is None:
+            return False
+        return self._store.transact(partial(extend_lease, agent_id=self.id, now=now, lease_micros=self._lease))
+
+    def _enter(self, tx: Transaction, now: int) -> int:
+        return register(
+            tx, kind="scheduler", name=self._name, place=place(), pid=os.getpid(), slots=0, queues=(), now=now,
+            lease_micros=self._lease,
+        )  # fmt: skip
+
+
+class ClockCorrector:
+    """Keeps the system's clock at the database's time, so that hosts with wrong clocks agree."""
+
+    name = "clock corrector"
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def tick(self, now: datetime) -> int:
+        """Measure and correct."""
+        if isinstance(self._clock, SystemClock):
+            self._clock.offset = self._store.clock_offset()
+        return 0

@@ -1,0 +1,56 @@
+"""Deletes what is too old to keep: runs that ended long ago, with their logs, and processes that are long gone."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+
+from headrace.clock import to_micros
+from headrace.store import Store, delete_run, forget_agents, old_runs, run_logs
+
+_log = logging.getLogger("headrace.scheduler")
+
+DeleteLogs = Callable[[Sequence[str]], None]
+"""Deletes logs, given as paths below the folder for logs; those that are not there do not matter."""
+
+_AGENTS_STAY = timedelta(days=1)
+
+
+def keep_logs(paths: Sequence[str]) -> None:
+    """For whoever cleans up logs by other means."""
+
+
+class Pruner:
+    name = "pruner"
+
+    def __init__(
+        self, store: Store, *, retention_days: int | None, delete_logs: DeleteLogs = keep_logs, batch_size: int = 50
+    ) -> None:
+        """`retention_days` None: runs are kept forever."""
+        self._store = store
+        self._retention_days = retention_days
+        self._delete_logs = delete_logs
+        self._batch_size = batch_size
+
+    def tick(self, now: datetime) -> int:
+        """Returns how many runs and processes were forgotten."""
+        forgotten = self._store.transact(partial(forget_agents, before=to_micros(now - _AGENTS_STAY)))
+        if self._retention_days is None:
+            return forgotten
+        before = to_micros(now - timedelta(days=self._retention_days))
+        with self._store.read() as tx:
+            runs = old_runs(tx, before, self._batch_size)
+        return forgotten + sum(self._delete(run_id, before) for run_id in runs)
+
+    def _delete(self, run_id: int, before: int) -> bool:
+        with self._store.read() as tx:
+            logs = run_logs(tx, run_id)
+        # The logs go first: after a crash in between, the run is still there to say which logs are left.
+        try:
+            self._delete_logs(logs)
+        except OSError as error:
+            _log.warning("could not delete the logs of run %d: %s", run_id, error)
+            return False
+        return self._store.transact(partial(delete_run, run_id=run_id, before=before))

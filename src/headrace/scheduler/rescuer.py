@@ -1,0 +1,109 @@
+"""Takes tasks from agents that are gone: silent for too long, dead on this machine, or stopped."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from functools import partial
+
+from headrace.clock import to_micros
+from headrace.processes import is_alive, place
+from headrace.state import State
+from headrace.store import (
+    Rescued,
+    RunGraph,
+    Store,
+    Transaction,
+    expire_leases,
+    has_expired_leases,
+    has_lost_tasks,
+    live_processes,
+    rescue_tasks,
+    resign,
+)
+
+_log = logging.getLogger("headrace.scheduler")
+
+_FATES = {State.UP_FOR_RETRY: "up for retry", State.SCHEDULED: "up for retry", State.NONE: "up for retry"}
+
+
+class Rescuer:
+    """Each task is tried again or fails by its own settings; what its agent still reports changes nothing."""
+
+    name = "rescuer"
+
+    def __init__(self, store: Store, *, batch_size: int = 200) -> None:
+        self._store = store
+        self._batch_size = batch_size
+
+    def tick(self, now: datetime) -> int:
+        """Returns how many processes were given up and tasks rescued."""
+        at = to_micros(now)
+        gone = {**self._give_up_dead(at), **self._give_up_silent(at)}
+        rescued = self._rescue(at)
+        for agent_id in sorted({*gone, *(one.agent_id for one in rescued)}):
+            tasks = [one for one in rescued if one.agent_id == agent_id]
+            who = f"agent `{tasks[0].agent}`" if tasks else f"agent {agent_id}"
+            why = gone.get(agent_id, "{who} stopped").format(who=who)
+            _log.warning("%s: %s", why, describe([one.task.state for one in tasks]))
+        return len(gone) + len(rescued)
+
+    def _give_up_dead(self, now: int) -> dict[int, str]:
+        """Processes of this place that are dead need no lease to run out."""
+        with self._store.read() as tx:
+            dead = {agent_id: pid for agent_id, pid in live_processes(tx, place()) if not is_alive(pid)}
+        if dead:
+            self._store.transact(partial(_resign, agent_ids=dead, now=now))
+        return {agent_id: f"{{who}} (process {pid}) is dead" for agent_id, pid in dead.items()}
+
+    def _give_up_silent(self, now: int) -> dict[int, str]:
+        with self._store.read() as tx:
+            if not has_expired_leases(tx, now):
+                return {}
+        silent = self._store.transact(partial(expire_leases, now=now))
+        return {
+            one.id: f"{one.kind} `{one.name}` silent for {one.silent_seconds:.0f} s (limit {one.limit_seconds:.0f} s)"
+            for one in silent
+        }
+
+    def _rescue(self, now: int) -> list[Rescued]:
+        rescued: list[Rescued] = []
+        while True:
+            with self._store.read() as tx:
+                if not has_lost_tasks(tx):
+                    return rescued
+            batch = self._store.transact(partial(self._rescue_batch, now=now))
+            rescued += batch
+            if len(batch) < self._batch_size:
+                return rescued
+
+    def _rescue_batch(self, tx: Transaction, now: int) -> list[Rescued]:
+        graph = RunGraph(tx, now)
+        rescued, _ = rescue_tasks(tx, graph, self._batch_size)
+        graph.flush_events()
+        tx.should_notify = bool(rescued)
+        return rescued
+
+
+def describe(states: Sequence[State]) -> str:
+    """What became of the tasks of an agent, as the end of a sentence."""
+    if not states:
+        return "it held no tasks"
+    fates = Counter(_FATES.get(state, str(state)) for state in states)
+    whole = "its task" if len(states) == 1 else f"its {len(states)} tasks"
+    if len(fates) == 1:
+        return f"{whole} {_verb(next(iter(fates)), len(states))}"
+    return f"of {whole} {', '.join(f'{count} {_verb(fate, count)}' for fate, count in sorted(fates.items()))}"
+
+
+def _verb(fate: str, count: int) -> str:
+    if fate == State.FAILED:
+        return "failed"
+    return f"is {fate}" if count == 1 else f"are {fate}"
+
+
+def _resign(tx: Transaction, agent_ids: Iterable[int], now: int) -> None:
+    for agent_id in agent_ids:
+        resign(tx, agent_id, now)

@@ -1,0 +1,214 @@
+"""Real files on disk, followed by a sync: whatever is done to them, the store says the same soon after."""
+
+from __future__ import annotations
+
+import textwrap
+import threading
+
+import pytest
+from sqlalchemy import select
+
+from headrace.clock import SystemClock
+from headrace.projects.syncing import ProjectSync
+from headrace.settings import ParserSettings, ProjectFolder
+from headrace.store import Store
+from headrace.store import schema as tables
+
+# A language of its own: the file is executed and leaves its workflows' names and operator in globals.
+TOY_LOADER = """
+from types import SimpleNamespace
+from headrace.definition import Node, Schedule, Workflow
+
+def load(root, file):
+    path = root / file
+    names, operator, loaded = [], "work", (root / "loaded").open("a")
+    print(file, file=loaded, flush=True)
+    namespace = {"root": root}
+    exec(compile(path.read_bytes(), str(path), "exec"), namespace)
+    nodes = (Node(key="", kind="group"), Node(key="a", parent="", operator=namespace.get("operator", "work")))
+    schedule = Schedule(type="cron", spec={"expression": "0 * * * *"})
+    return SimpleNamespace(
+        workflows=[Workflow(name=n, language="python", nodes=nodes, schedule=schedule) for n in namespace["names"]]
+    )
+"""
+HEADER = "# a headrace dag\n"
+
+
+class Project:
+    """A folder of files and a store that follows it."""
+
+    def __init__(self, root, url):
+        self.root = root
+        self.store = Store(url)
+        self.syncs = []
+
+    def write(self, file, code, header=HEADER):
+        path = self.root / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(header + textwrap.dedent(code))
+
+    def sync(self):
+        """A sync as a process that has just started."""
+        sync = ProjectSync(
+            self.store, SystemClock(), [ProjectFolder("p", self.root)], ParserSettings(processes=1), loader="toy:load"
+        )
+        self.syncs.append(sync)
+        return sync
+
+    def loaded(self):
+        """The files that were loaded since the last question."""
+        log = self.root / "loaded"
+        files = sorted(log.read_text().split()) if log.exists() else []
+        log.write_text("")
+        return files
+
+    def workflows(self):
+        """Names of the workflows in force."""
+        with self.store.read() as tx:
+            rows = tx.execute(select(tables.workflow.c.name).where(~tables.workflow.c.is_gone))
+            return sorted(row.name for row in rows)
+
+    def operator(self, name):
+        table = tables.workflow_version
+        joined = select(table.c.definition).join(tables.workflow, tables.workflow.c.current_version_id == table.c.id)
+        with self.store.read() as tx:
+            definition = tx.execute(joined.where(tables.workflow.c.name == name)).scalar_one()
+        return definition.split('"operator":"')[1].split('"')[0]
+
+    def errors(self):
+        with self.store.read() as tx:
+            return {row.file: row.message for row in tx.execute(select(tables.source_error))}
+
+    def eventually(self, condition):
+        """Whether something becomes true, looked at whenever the store announces a change."""
+        changed = threading.Event()
+        self.store.wakeups.subscribe(changed.set)
+        for _ in range(100):
+            if condition():
+                return True
+            changed.wait(0.2)
+            changed.clear()
+        return False
+
+    def close(self):
+        for sync in self.syncs:
+            sync.stop()
+        self.store.dispose()
+
+
+@pytest.fixture
+def project(store_url, tmp_path, monkeypatch):
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "toy.py").write_text(TOY_LOADER)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "lib"))
+    (tmp_path / "files").mkdir()
+    project = Project(tmp_path / "files", store_url)
+    yield project
+    project.close()
+
+
+def test_only_files_whose_bytes_changed_are_loaded_by_a_later_process(project):
+    project.write("a.py", "names = ['a']")
+    project.write("sub/b.py", "names = ['b']")
+    assert {one.file for one in project.sync().scan()} == {"a.py", "sub/b.py"}
+    assert project.workflows() == ["a", "b"]
+    assert project.loaded() == ["a.py", "sub/b.py"]
+    project.write("sub/b.py", "names = ['b', 'c']")
+    project.sync().scan()
+    assert project.loaded() == ["sub/b.py"]
+    assert project.workflows() == ["a", "b", "c"]
+
+
+def test_removed_file_takes_its_workflows_along_and_brings_them_back(project):
+    project.write("a.py", "names = ['a']")
+    project.write("b.py", "names = ['b']")
+    project.sync().scan()
+    (project.root / "a.py").unlink()
+    sync = project.sync()
+    sync.scan()
+    assert project.workflows() == ["b"]
+    project.write("a.py", "names = ['a']")
+    project.sync().scan()
+    assert project.workflows() == ["a", "b"]
+
+
+def test_broken_file_is_loaded_again_by_the_next_process_also_if_its_bytes_are_good_again(project):
+    project.write("a.py", "names = ['a']")
+    project.sync().scan()
+    project.write("a.py", "names = [1 / 0]")
+    project.sync().scan()
+    assert "ZeroDivisionError" in project.errors()["a.py"]
+    assert project.workflows() == ["a"]
+    project.write("a.py", "names = ['a']")
+    project.sync().scan()
+    assert project.errors() == {}
+
+
+def test_removed_broken_file_is_forgotten(project):
+    project.write("a.py", "names = [1 / 0]")
+    project.sync().scan()
+    (project.root / "a.py").unlink()
+    project.sync().scan()
+    assert project.errors() == {}
+
+
+def test_renamed_file_keeps_its_workflow(project):
+    project.write("a.py", "names = ['a']")
+    sync = project.sync()
+    sync.scan()
+    (project.root / "a.py").rename(project.root / "z.py")
+    sync.scan()
+    assert (project.workflows(), project.errors()) == (["a"], {})
+
+
+def test_rival_is_saved_once_the_other_file_is_gone(project):
+    project.write("a.py", "names = ['same']")
+    sync = project.sync()
+    sync.scan()
+    project.write("b.py", "names = ['same']\noperator = 'other'")
+    sync.scan()
+    assert "defined twice" in project.errors()["b.py"]
+    (project.root / "a.py").unlink()
+    sync.scan()
+    assert (project.workflows(), project.errors()) == (["same"], {})
+    assert project.operator("same") == "other"
+
+
+def test_folder_that_is_not_there_changes_nothing(project):
+    project.write("a.py", "names = ['a']")
+    project.sync().scan()
+    project.root.rename(project.root.with_name("elsewhere"))
+    assert project.sync().scan() == []
+    assert project.workflows() == ["a"]
+    project.root.with_name("elsewhere").rename(project.root)
+
+
+def test_running_sync_follows_what_happens_to_the_files(project):
+    project.write("a.py", "names = ['a']")
+    project.sync().start()
+    assert project.eventually(lambda: project.workflows() == ["a"])
+    project.write("a.py", "names = ['a']\noperator = 'better'")
+    assert project.eventually(lambda: project.operator("a") == "better")
+    project.write("new/b.py", "names = ['b']")
+    assert project.eventually(lambda: project.workflows() == ["a", "b"])
+    (project.root / "a.py").unlink()
+    assert project.eventually(lambda: project.workflows() == ["b"])
+
+
+def test_files_that_may_import_a_changed_module_are_loaded_again(project):
+    project.write("names_of.py", "LIST = ['a']", header="")
+    code = "exec((root / 'names_of.py').read_text())\nnames = LIST"
+    project.write("a.py", code)
+    project.sync().start()
+    assert project.eventually(lambda: project.workflows() == ["a"])
+    project.write("names_of.py", "LIST = ['b']", header="")
+    assert project.eventually(lambda: project.workflows() == ["b"])
+
+
+def test_real_front_ends_are_used_without_a_loader_of_ones_own(project):
+    project.write("flow.py", "from headrace import DAG\nwith DAG('python_flow', schedule=None):\n    pass\n")
+    (project.root / "flow.dig").write_text("+a:\n  echo>: hello\n")
+    sync = ProjectSync(project.store, SystemClock(), [ProjectFolder("p", project.root)], ParserSettings(processes=1))
+    project.syncs.append(sync)
+    sync.scan()
+    assert (project.errors(), project.workflows()) == ({}, ["flow", "python_flow"])
