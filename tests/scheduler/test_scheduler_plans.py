@@ -1,0 +1,66 @@
+"""What every tick asks is answered by an index whose size follows what is active, never by reading whole tables."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import text
+
+from headrace.store import agents, pruning, schedules, timers
+from headrace.store.database import Transaction
+
+STATEMENTS = {
+    "due schedules": (schedules.IS_DUE, {"now": 1}, "ix_schedule_due"),
+    "locking due schedules": (schedules.LOCK_DUE, {"now": 1, "limit": 9}, "ix_schedule_due"),
+    "active runs": (schedules.OCCUPATION, {"ids": [1, 2]}, "ix_run_active"),
+    "due tasks": (timers.IS_TASK_DUE, {"now": 1}, "ix_task_due"),
+    "waking": (timers.DUE_TASKS, {"now": 1, "limit": 9}, "ix_task_due"),
+    "deadlines": (timers.OVERDUE_ATTEMPTS, {"now": 1, "limit": 9}, "ix_attempt_timeout"),
+    "sleeping: tasks": (timers.NEXT_DUE, {"now": 1}, "ix_task_due"),
+    "sleeping: schedules": (timers.NEXT_DUE, {"now": 1}, "ix_schedule_due"),
+    "sleeping: deadlines": (timers.NEXT_DUE, {"now": 1}, "ix_attempt_timeout"),
+    "sleeping: runs": (timers.NEXT_DUE, {"now": 1}, "ix_run_queued"),
+    "waiting runs": (timers.WAITING_WORKFLOWS, {"now": 1, "limit": 9}, "ix_run_queued"),
+    "stalled: claimable": (timers.QUIET, {"after": 0, "limit": 9}, "ix_task_claimable"),
+    "stalled: active": (timers.QUIET, {"after": 0, "limit": 9}, "ix_task_active"),
+    "stalled: waiting": (timers.QUIET, {"after": 0, "limit": 9}, "ix_task_due"),
+    "stalled: attempts": (timers.QUIET, {"after": 0, "limit": 9}, "ix_attempt_running"),
+    "one stalled": (timers.MOVABLE, {"attempt_id": 1}, "uq_task_live"),
+    "leases": (agents.IS_EXPIRED, {"now": 1}, "ix_agent_lease"),
+    "old runs": (pruning.OLD_RUNS, {"before": 1, "limit": 9}, "ix_run_ended"),
+    "tasks of a run": (pruning.DELETE_TASKS, {"run_id": 1}, "ix_task_parent"),
+    "events of a run": (pruning.DELETE_EVENTS, {"run_id": 1}, "ix_event_attempt"),
+}
+LARGE = ("task", "run", "attempt", "schedule", "event", "workflow", "edge", "try", "value")
+"""Tables that may never be read as a whole."""
+
+
+@pytest.mark.parametrize("what", STATEMENTS)
+def test_statement_uses_its_index(bench, what):
+    statement, parameters, index = STATEMENTS[what]
+    plan = explain(bench, statement, parameters)
+    assert index in plan
+    scans = [line for line in plan.splitlines() if line.strip().startswith(("SCAN ", "->  Seq Scan", "Seq Scan"))]
+    assert not [line for line in scans if " USING " not in line and is_large(line)], plan
+
+
+def is_large(line: str) -> bool:
+    name = line.split("SCAN ")[-1].split("Seq Scan on ")[-1].split()[0]
+    return name in LARGE
+
+
+def explain(bench, statement, parameters) -> str:
+    with bench.store.begin() as tx:
+        if tx.dialect == "sqlite":
+            return "\n".join(row[3] for row in rows(tx, "EXPLAIN QUERY PLAN", statement, parameters))
+        # With empty tables, reading them as a whole is cheapest; the question is whether an index could do it.
+        for setting in ("enable_seqscan", "enable_bitmapscan", "enable_sort"):
+            tx.execute(text(f"SET LOCAL {setting} = off"))
+        return "\n".join(row[0] for row in rows(tx, "EXPLAIN", statement, parameters))
+
+
+def rows(tx: Transaction, verb: str, statement, parameters):
+    class Explained:
+        sqlite = f"{verb} {statement.sqlite}"
+        postgres = f"{verb} {statement.postgres}"
+
+    return tx.run(Explained, parameters)
