@@ -11,7 +11,7 @@ import headrace
 
 PACKAGE = Path(headrace.__file__).parent
 
-GROUND_FLOOR = {"errors", "clock"}
+GROUND_FLOOR = {"errors", "clock", "processes"}
 """What every room may import."""
 
 MAY_IMPORT = {
@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "authoring.dag": {"authoring", "definition", "timetable"},
     "authoring.dig": {"authoring", "definition", "timetable"},
     "compat": {"authoring", "authoring.dag", "operators"},
-    "projects": {"authoring", "definition", "handoff", "store"},
+    "projects": {"authoring", "definition", "handoff", "settings", "store", "timetable"},
     # what is true
     "state": {"definition", "handoff"},
     "store": {"definition", "state", "settings", "handoff"},
@@ -41,11 +41,14 @@ MAY_IMPORT = {
     "agent": {"store", "state", "executor", "handoff", "logs", "definition", "settings"},
     "runner": {"handoff", "authoring", "authoring.dag", "authoring.dig", "operators", "definition", "template"},
     "triggerer": {"store", "state", "handoff"},
-    "operators": {"authoring", "authoring.dag", "authoring.dig", "handoff", "template"},
+    "operators": {"authoring", "authoring.dag", "authoring.dig", "definition", "handoff", "template"},
     "logs": {"settings", "plugins"},
     "secrets": {"settings", "plugins"},
     # who asks and watches
-    "actions": {"projects", "store", "state", "definition", "timetable", "settings"},
+    "actions": {
+        *("projects", "store", "state", "definition", "timetable", "settings"),
+        *("agent", "scheduler", "executor", "handoff", "logs"),  # composed by `run` and `standalone`
+    },
     "api": {"actions", "store", "logs"},
     "web": set(),
 }

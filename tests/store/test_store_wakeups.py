@@ -1,0 +1,119 @@
+"""Events wake: in one process at once, between processes soon after the commit, on both databases."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from headrace.store import Store
+from headrace.store.sql import Sql
+
+SECONDS = 20.0
+"""How long a test waits for what must happen; it goes on as soon as it happens."""
+CHANGE = Sql("UPDATE pool SET slots = slots + 1")
+
+OTHER_PROCESS = """
+import sys
+from headrace.store import Store
+from headrace.store.sql import Sql
+
+store = Store(sys.argv[1])
+sys.stdin.readline()
+with store.begin() as tx:
+    tx.change(Sql("UPDATE pool SET slots = slots + 1"))
+    tx.should_notify = True
+store.dispose()
+"""
+
+
+@pytest.fixture
+def store(prepared_url):
+    store = Store(prepared_url)
+    yield store
+    store.dispose()
+
+
+def test_a_commit_with_news_wakes_everybody_in_the_process(store):
+    woken = []
+    store.wakeups.subscribe(lambda: woken.append("one"))
+    store.wakeups.subscribe(lambda: woken.append("two"))
+    with store.begin() as tx:
+        tx.should_notify = True
+        assert woken == []
+    assert woken == ["one", "two"]
+
+    def work(tx):
+        tx.should_notify = True
+        return 5
+
+    assert store.transact(work) == 5
+    assert woken == ["one", "two", "one", "two"]
+
+
+def test_a_commit_without_news_wakes_nobody(store):
+    woken = []
+    store.wakeups.subscribe(lambda: woken.append(1))
+    store.transact(lambda tx: tx.change(CHANGE))
+    assert woken == []
+
+
+def test_what_was_rolled_back_wakes_nobody(store):
+    woken = []
+    store.wakeups.subscribe(lambda: woken.append(1))
+    with pytest.raises(ZeroDivisionError), store.begin() as tx:
+        tx.should_notify = True
+        raise ZeroDivisionError
+    assert woken == []
+
+
+def test_a_commit_of_another_process_wakes_this_one(store, prepared_url):
+    woken, is_listening = threading.Event(), threading.Event()
+    store.wakeups.subscribe(woken.set)
+    with subprocess.Popen(
+        [sys.executable, "-c", OTHER_PROCESS, prepared_url], stdin=subprocess.PIPE, text=True
+    ) as other:
+        store.wakeups.start()
+        # The other process commits only when somebody listens; whoever connects later looks at everything anyway.
+        wait_until_listening(store, is_listening)
+        other.communicate("go\n", timeout=SECONDS)
+    assert woken.wait(SECONDS)
+
+
+def wait_until_listening(store, is_listening: threading.Event) -> None:
+    """A change of our own on another connection is the first thing that the listener hears of."""
+    heard = threading.Event()
+    store.wakeups.subscribe(heard.set)
+    helper = Store(store.database.url)
+    for _ in range(200):
+        with helper.begin() as tx:
+            tx.change(CHANGE)
+            tx.should_notify = True
+        if heard.wait(0.1):
+            break
+    helper.dispose()
+    assert heard.is_set()
+    store.wakeups._listeners.remove(heard.set)
+    for listener in store.wakeups._listeners:
+        listener.__self__.clear()
+
+
+def test_a_listener_whose_connection_is_cut_listens_again(prepared_url, postgres_server):
+    if prepared_url.startswith("sqlite"):
+        pytest.skip("SQLite has no connection that could be cut")
+    store = Store(prepared_url)
+    store.wakeups.start()
+    wait_until_listening(store, threading.Event())
+    helper = Store(postgres_server.url.rpartition("/")[0] + "/" + prepared_url.rpartition("/")[2])
+    with helper.read() as tx:
+        tx.run(
+            Sql(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = :name"
+            ),
+            {"name": prepared_url.rpartition("/")[2]},
+        )
+    helper.dispose()
+    wait_until_listening(store, threading.Event())
+    store.dispose()
