@@ -66,7 +66,7 @@ def test_what_was_written_between_two_streams_is_in_neither(pump, pipe, tmp_path
     pump.finish(pump.start(read, str(tmp_path / "1.log"), Masker()))
     os.write(write, b"stray")
     pump.finish(pump.start(read, str(tmp_path / "2.log"), Masker()))
-    assert (tmp_path / "1.log").read_bytes() == (tmp_path / "2.log").read_bytes() == b""
+    assert list(tmp_path.iterdir()) == []  # a log without a byte needs no file
 
 
 def test_more_than_a_pipe_holds_flows_while_nobody_finishes(pump, pipe, tmp_path):

@@ -20,7 +20,7 @@ from headrace.definition import Isolation
 from headrace.errors import HeadraceError
 from headrace.executor import Executor
 from headrace.handoff import TaskRequest, TaskResult
-from headrace.logs import log_path
+from headrace.logs import log_folder, log_name
 from headrace.processes import is_alive, place
 from headrace.state import INLINE_QUEUE
 from headrace.store import (
@@ -225,26 +225,16 @@ class Agent:
 
     def _report(self, result: TaskResult) -> Report:
         request = self._running.pop((result.task_id, result.fence))
-        log = os.path.relpath(request.log_path, self._logs_root) if request.log_path else None
+        log = request.log_path.removeprefix(f"{self._logs_root}/") or None
         return Report(request.run.attempt_id, result, log)
 
     def _log_paths(self, tx: Transaction, claims: Sequence[Claim]) -> dict[int, str]:
         paths = {}
         for task, _ in claims:
-            if task.queue == INLINE_QUEUE:
-                continue  # it has nothing to say
-            run = self._requests.run(tx, task.attempt_id).context
-            path = log_path(
-                self._logs_root,
-                run.workflow,
-                run.run_key,
-                task.key,
-                task.map_index,
-                run.attempt_number,
-                task.try_number,
-                project=run.project,
-            )
-            paths[task.id] = str(path)
+            if task.queue != INLINE_QUEUE:  # what runs no code has nothing to say
+                run = self._requests.run(tx, task.attempt_id).context
+                folder = log_folder(run.project, run.workflow, run.run_key, run.attempt_number)
+                paths[task.id] = f"{self._logs_root}/{folder}/{log_name(task.key, task.map_index, task.try_number)}"
         return paths
 
     # ---- leases --------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ This room imports nothing of ours but `errors` and `clock`.
 """
 
 from headrace.logs.masking import Masker, is_sensitive, sensitive_values
-from headrace.logs.paths import log_path
+from headrace.logs.paths import log_folder, log_name, log_path
 from headrace.logs.pump import LogPump, LogStream
 from headrace.logs.reading import follow, read_log
 from headrace.logs.writing import LogFile
@@ -16,6 +16,8 @@ __all__ = [
     "Masker",
     "follow",
     "is_sensitive",
+    "log_folder",
+    "log_name",
     "log_path",
     "read_log",
     "sensitive_values",

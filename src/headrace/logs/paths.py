@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote
 
@@ -23,14 +24,24 @@ def log_path(
     project: str = "",
 ) -> Path:
     """`ROOT/[PROJECT/]WORKFLOW/RUN/ATTEMPT/TASK[INDEX],try=N.log`, the same for the same try on every machine."""
-    task = task_key if map_index < 0 else f"{task_key}[{map_index}]"
-    folders = [workflow, run_key, f"attempt={attempt_number}"]
-    if project:
-        folders.insert(0, project)
+    folder = log_folder(project, workflow, run_key, attempt_number)
+    return Path(logs_root) / folder / log_name(task_key, map_index, try_number)
+
+
+def log_folder(project: str, workflow: str, run_key: str, attempt_number: int) -> str:
+    """Where an attempt's logs lie, below the logs' folder."""
     # One folder per attempt, not per task: making a folder costs more than running a small task.
-    return Path(logs_root).joinpath(*map(safe_name, folders), f"{safe_name(task)},try={try_number}.log")
+    parts = [project, workflow, run_key, f"attempt={attempt_number}"]
+    return "/".join(safe_name(part) for part in (parts if project else parts[1:]))
 
 
+def log_name(task_key: str, map_index: int, try_number: int) -> str:
+    """The name of a try's log in its attempt's folder."""
+    task = task_key if map_index < 0 else f"{task_key}[{map_index}]"
+    return f"{safe_name(task)},try={try_number}.log"
+
+
+@lru_cache(maxsize=4096)
 def safe_name(name: str) -> str:
     """One path component for any name: percent-quoted where needed, different for different names."""
     quoted = quote(name, safe=_SAFE) or "%"

@@ -15,7 +15,10 @@ log = logging.getLogger("headrace.logs")
 
 
 class LogFile:
-    """Takes bytes, never raises for what the file system does. `lost_bytes` counts what could not be written."""
+    """Takes bytes, never raises for what the file system does. `lost_bytes` counts what could not be written.
+
+    The file is made with its first byte: making one costs more than running a small task that has nothing to say.
+    """
 
     def __init__(self, path: str, masker: Masker) -> None:
         self.path = path
@@ -23,11 +26,6 @@ class LogFile:
         self.lost_bytes = 0
         self._has_complained = False
         self._descriptor = -1
-        if path:
-            try:
-                self._descriptor = _open(path)
-            except OSError as error:
-                self._complain(error)
 
     def write(self, data: bytes) -> None:
         """Append what may be shown by now."""
@@ -48,6 +46,8 @@ class LogFile:
             return
         rest = memoryview(data)
         try:
+            if self._descriptor < 0 and not self._has_complained:
+                self._descriptor = _open(self.path)
             while rest and self._descriptor >= 0:
                 rest = rest[os.write(self._descriptor, rest) :]
         except OSError as error:
