@@ -55,8 +55,14 @@ with DAG("bench", schedule=None, isolation="{isolation}", max_active_tasks=10000
 def inline_fan(count: int) -> str:
     """W8: very many tasks without code."""
     return f"""{_HEAD}
+class Nothing(EmptyOperator):
+    operator_name = "noop"
+
+    def __init__(self, *, number=None, **kwargs):
+        super().__init__(**kwargs)
+
 with DAG("bench", schedule=None, max_active_tasks=1000000) as dag:
-    EmptyOperator.partial(task_id="one").expand(doc=[str(number) for number in range({count})])
+    Nothing.partial(task_id="one").expand(number=range({count}))
 """
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import socket
+from functools import cache
 from pathlib import Path
 
 
+@cache
 def place() -> str:
     """The host, its boot and the process id namespace: equal only where a process id means the same."""
     boot = _read("/proc/sys/kernel/random/boot_id")

@@ -172,7 +172,7 @@ def flow(*nodes: Node, name: str = "w", export: dict | None = None, **fields) ->
 
 
 def node(key: str, *upstream: str, parent: str = "", **fields) -> Node:
-    fields = {"operator": "work", "isolation": "process", **fields}
+    fields = {"operator": "work", **fields}
     return Node(key=key, parent=parent, upstream=upstream, **fields)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from headrace.clock import Clock, to_micros
 from headrace.definition import Isolation
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, StoreError
 from headrace.executor import Executor
 from headrace.handoff import TaskRequest, TaskResult
 from headrace.logs import log_folder, log_name
@@ -156,13 +156,16 @@ class Agent:
         self._must_look.clear()
         try:
             return self._commit_and_claim(must_look)
-        except HeadraceError as error:
+        except StoreError as error:
             # Nothing is lost: the reports stay here and the claim is made again.
             _log.warning("could not reach the store, %d results wait: %s", len(self._unreported), error.message)
             self._must_look.set()
             self._may_hold_unknown = True
             self._stop.wait(self._options.retry_seconds)
             return 0
+        except Exception:
+            _log.exception("could not commit %d results at once; each is tried alone", len(self._unreported))
+            return self._commit_one_by_one()
 
     def _commit_and_claim(self, must_look: bool) -> int:
         if must_look:
@@ -176,6 +179,25 @@ class Agent:
             _log.info("task %d: a stale result changed nothing", report.result.task_id)
         self._submit(requests)
         return len(reports)
+
+    def _commit_one_by_one(self) -> int:
+        """One result that cannot be applied must not hold up the others, nor anything else this agent runs."""
+        committed = 0
+        while self._unreported:
+            report = self._unreported[0]
+            try:
+                self._store.transact(partial(_record_alone, report, self._now()))
+                committed += 1
+            except StoreError:
+                break
+            except Exception:
+                _log.exception("task %d: its result could not be applied and is dropped", report.result.task_id)
+            self._unreported = self._unreported[1:]
+        # What was dropped is still held by this agent; it is handed back and tried again.
+        self._may_hold_unknown = True
+        self._must_look.set()
+        self._stop.wait(self._options.retry_seconds)
+        return committed
 
     def _transact(self, tx: Transaction, reports: Sequence[Report]) -> tuple[Committed | None, list[TaskRequest]]:
         """The one transaction of a step: results in, next tasks out."""
@@ -322,3 +344,10 @@ def _give_up_dead_neighbours(tx: Transaction, now: int) -> None:
     for agent_id, pid in live_processes(tx, place()):
         if pid != os.getpid() and not is_alive(pid):
             resign(tx, agent_id, now)
+
+
+def _record_alone(report: Report, now: int, tx: Transaction) -> None:
+    graph = RunGraph(tx, now)
+    record_results(tx, graph, [report])
+    graph.flush_events()
+    tx.should_notify = True

@@ -27,6 +27,7 @@ from headrace.state.task import (
     accepts,
     check_move,
 )
+from headrace.state.vetting import vetted
 
 __all__ = [
     "FAILURES",
@@ -62,5 +63,6 @@ __all__ = [
     "retry_delay_seconds",
     "source_keys",
     "tally_of",
+    "vetted",
     "visible_params",
 ]

@@ -83,6 +83,8 @@ def _reopen_ancestors(agenda: Agenda, cleared: Sequence[Task]) -> list[Task]:
     while level:
         parents = agenda.graph.tasks({task.parent_id for task in level if task.parent_id is not None})
         for parent in parents:
+            if parent.is_superseded:
+                continue  # a handler whose task is being tried again is history by now
             _forget_failure(agenda, parent, {task.id for task in level})
             if parent.state in FINISHED:
                 _reopen(agenda, parent)

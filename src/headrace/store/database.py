@@ -25,8 +25,13 @@ T = TypeVar("T")
 
 _json = msgspec.json.Encoder()
 BUSY_SECONDS = 30
+FROZEN_SECONDS = 10
+"""PostgreSQL ends a transaction in which nothing was asked for so long: a process that froze in the middle of one must
+not keep its locks, and thereby everybody else, for ever."""
 _CONFLICT_CODES = {"40001", "40P01", "55P03", "23505"}
 """PostgreSQL: serialization failure, deadlock, lock not available, a unique row that somebody else inserted first."""
+_UNREACHABLE_CODES = ("08", "57", "3D", "28", "25P03")
+"""PostgreSQL: how codes begin that mean a connection was refused or ended; the last one because of FROZEN_SECONDS."""
 
 
 class Transaction:
@@ -268,12 +273,8 @@ class Database:
         if self.dialect == "sqlite":
             return "unable to open database" in str(original) or "not a database" in str(original)
         state = getattr(original, "sqlstate", None) or ""
-        return name in ("OperationalError", "AdminShutdown", "InterfaceError", "ConnectionTimeout") or state[:2] in (
-            "08",
-            "57",
-            "3D",
-            "28",
-        )
+        names = ("OperationalError", "AdminShutdown", "InterfaceError", "ConnectionTimeout")
+        return name in names or state.startswith(_UNREACHABLE_CODES)
 
 
 def _is_driver_error(error: BaseException) -> bool:
@@ -298,7 +299,9 @@ def _engine(url: str) -> Engine:
         raise StoreUnreachableError(f"cannot use `{url}` as a store: {error}", hint=hint) from error
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
-    elif engine.dialect.name != "postgresql":
+    elif engine.dialect.name == "postgresql":
+        event.listen(engine, "connect", _prepare_postgres)
+    else:
         raise StoreUnreachableError(f"cannot use `{url}` as a store", hint="use sqlite:///PATH or postgresql://…")
     return engine
 
@@ -320,3 +323,8 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
         "temp_store = MEMORY",
     ):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _prepare_postgres(connection: Any, _record: Any) -> None:
+    connection.execute(f"SET idle_in_transaction_session_timeout = '{FROZEN_SECONDS}s'")
+    connection.commit()

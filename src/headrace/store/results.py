@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from headrace.handoff import TaskError, TaskResult
-from headrace.state import INLINE_QUEUE, Actor, Advance, State, Task, accepts
+from headrace.state import INLINE_QUEUE, Actor, Advance, State, Task, accepts, vetted
 from headrace.store.database import Transaction
 from headrace.store.run_graph import RunGraph
 from headrace.store.sql import Sql
@@ -63,6 +63,7 @@ def record_results(tx: Transaction, graph: RunGraph, reports: Sequence[Report]) 
     graph.lock(report.attempt_id for report in reports)
     tasks = {task.id: task for task in graph.load_with_parents([report.result.task_id for report in reports])}
     accepted, stale = _sort_out(tasks, reports)
+    accepted = [r._replace(result=vetted(graph, tasks[r.result.task_id], r.result)) for r in accepted]
     _write_values(tx, [(tasks[report.result.task_id], report.result) for report in accepted])
     advance = Advance(graph)
     # Read before the result is applied: a retry without delay has moved the task on by the time it is written.

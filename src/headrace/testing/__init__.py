@@ -1,4 +1,6 @@
-"""What tests of Headrace and of workflows are made with: real servers, an engine with a movable clock.
+"""What tests of Headrace and of workflows are made with: real servers, an engine with a movable clock, a project on
+disk, and a seeded simulation of a whole cluster on which everything goes wrong.
 
-It may import every room but `cli`. `postgres.py` is imported by its own name, as it needs a driver and binaries.
+It may import every room but `cli`. Each module is imported by its own name, so that a test pays only for what it uses:
+`engine`, `project`, `simulation`, `postgres` (which needs a driver and binaries).
 """

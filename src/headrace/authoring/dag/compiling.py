@@ -99,7 +99,7 @@ def _in_file_order(dag: DAG, ids: set[str]) -> tuple[str, ...]:
 def _operator(dag: DAG, task: Any) -> tuple[str, Isolation]:
     operator_class = task.operator_class if task.is_mapped else type(task)
     name = vars(operator_class).get("operator_name") or operator_class.__name__
-    if name == NOOP and not task.is_mapped and not _has_own_work(task):
+    if name == NOOP and not _has_own_work(task):
         return NOOP, "inline"
     isolation: Any = task.settings.isolation or dag.isolation or "default"
     # The engine completes a no-op by itself; one with callbacks or outlets must reach a process.

@@ -1,0 +1,312 @@
+"""A cluster in one thread: real agents and services on a real store, with a seed that decides who does what when.
+
+Every transaction boundary of every node is a place where that node may die, lose its database, or be overtaken by
+others. Between faults the checker compares what the store says with what may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from random import Random
+
+from headrace.agent import Agent
+from headrace.clock import ManualClock, to_micros
+from headrace.scheduler import Pruner, Rescuer, Reviver, RunStarter, Service
+from headrace.store import Database, Report, RunGraph, Transaction, record_results
+from headrace.testing.endings import Endings
+from headrace.testing.faults import Away, Crash, Execution, Moment, NodeStore, SkewedClock
+from headrace.testing.invariants import Checker
+from headrace.testing.nodes import LEASE_SECONDS, START, Node, equip_agent, equip_scheduler
+from headrace.testing.random_workflows import POOLS
+from headrace.testing.recounting import Violation
+
+RENEW_SECONDS = 5.0
+SKEW_SECONDS = 2.0
+
+
+@dataclass
+class Faults:
+    """How likely what goes wrong is, at each boundary of a transaction."""
+
+    crash: float = 0.006
+    away: float = 0.01
+    overtaken: float = 0.08
+
+
+class Cluster:
+    """`act` again and again, then `heal` and `drain`."""
+
+    def __init__(self, random: Random, open_database: Callable[[], Database], note: Callable[[str], None]) -> None:
+        self.random = random
+        self.clock = ManualClock(START)
+        self.faults: Faults | None = Faults()
+        self.executions: dict[tuple[int, int], Execution] = {}
+        self.undead: list[Execution] = []
+        """What dead agents left behind: it runs on and may report late."""
+        self.note = note
+        self._open_database = open_database
+        self._names = 0
+        self._busy: list[Node] = []
+        self._endings = Endings(random)
+        self.user = self._node("user")
+        self.checker = Checker(self.user.store.database, {**POOLS, "default_pool": 128})
+        self.checker.is_reported = self._is_reported
+        self.agents = [self._agent() for _ in range(random.randint(1, 3))]
+        self.schedulers = [self._scheduler() for _ in range(random.randint(1, 2))]
+
+    @property
+    def now(self) -> int:
+        return to_micros(self.clock.now())
+
+    # ---- nodes -------------------------------------------------------------------------------------------------
+
+    def _node(self, kind: str) -> Node:
+        self._names += 1
+        offset = timedelta(seconds=self.random.uniform(-SKEW_SECONDS, SKEW_SECONDS)) if kind != "user" else timedelta(0)
+        store = NodeStore(self._open_database(), lambda moment: self._boundary(node, moment))
+        node = Node(f"{kind}-{self._names}", store, SkewedClock(self.clock, offset), renewed_at=self.clock.now())
+        if kind == "user" and store.is_shared:
+            store.around = self._let_agents_claim_inside
+        return node
+
+    def _agent(self) -> Node:
+        node = self._node("agent")
+        equip_agent(node, self.random.randint(1, 4), self.clock, self._endings, self.executions)
+        return node
+
+    def _scheduler(self) -> Node:
+        node = self._node("scheduler")
+        equip_scheduler(node)
+        return node
+
+    # ---- one thing happens ---------------------------------------------------------------------------------------
+
+    def act(self) -> None:
+        """One node does one thing, or time passes, or something breaks."""
+        choice = self.random.random()
+        if choice < 0.40:
+            self.step_agent(self.random.choice(self.agents))
+        elif choice < 0.62:
+            scheduler = self.random.choice(self.schedulers)
+            self.tick(scheduler, self.random.choice(scheduler.services))
+        elif choice < 0.84:
+            self.pass_time(self.random.choice((0.1, 1.0, 1.0, 3.0, 8.0)))
+        elif choice < 0.90:
+            self.tell_late()
+        elif choice < 0.94:
+            self._fall_asleep(self.random.choice(self.agents))
+        elif choice < 0.98:
+            self.step_agent(self.random.choice(self.agents), is_woken=True)
+        else:
+            self._die(self.random.choice([*self.agents, *self.schedulers]))
+
+    def step_agent(self, node: Node, *, is_woken: bool = False) -> None:
+        """An agent starts, or renews its lease if that is due, and makes a step."""
+        agent = node.agent
+        if agent is None or node in self._busy or node.sleeps_until > self.clock.now():
+            return
+        with self._working(node):
+            if not node.is_started:
+                agent.start(renews_by_itself=False)
+                node.is_started = True
+            if is_woken:
+                agent.wake()
+            # After a long sleep it is a matter of luck which of its two threads comes first.
+            if self.random.random() < 0.8:
+                self._renew(node, agent)
+            agent.step(0.0)
+
+    def _renew(self, node: Node, agent: Agent) -> None:
+        if self.clock.now() - node.renewed_at >= timedelta(seconds=RENEW_SECONDS):
+            node.renewed_at = self.clock.now()
+            agent.renew()
+            agent.wake()
+
+    def tick(self, node: Node, service: Service) -> int:
+        """A service of a scheduler does what is due."""
+        if node in self._busy:
+            return 0
+        done = 0
+        with self._working(node):
+            done = service.tick(node.clock.now())
+        if done and service.name == "reviver":
+            raise Violation("a run had come to a standstill, and only the reviver got it going")
+        return done
+
+    def pass_time(self, seconds: float) -> None:
+        if not self._busy:
+            self.clock.advance(timedelta(seconds=seconds))
+
+    def tell_late(self) -> None:
+        """A try of a dead agent reports after all, or somebody reports a second time."""
+        ended = [one for one in self.executions.values() if one.ends_at <= self.clock.now()]
+        late = [one for one in self.undead if one.ends_at <= self.clock.now()]
+        told = [one for one in ended if one.is_delivered]
+        if late and self.random.random() < 0.7:
+            execution = self.random.choice(late)
+            self.undead.remove(execution)
+        elif told:
+            execution = self.random.choice(told)
+        else:
+            return
+        execution.is_delivered = True
+        self.note(f"a late report of claim {execution.claim}: {execution.result.outcome}")
+        report = Report(execution.request.run.attempt_id, execution.result)
+        self.ask(lambda tx: self._record(tx, report))
+
+    def _record(self, tx: Transaction, report: Report) -> None:
+        graph = RunGraph(tx, self.now)
+        record_results(tx, graph, [report])
+        graph.flush_events()
+
+    def ask(self, work: Callable[[Transaction], object]) -> None:
+        """Somebody outside of the cluster changes something."""
+        if self.user not in self._busy:
+            with self._working(self.user):
+                self.user.store.transact(work)
+
+    # ---- what goes wrong -------------------------------------------------------------------------------------------
+
+    def _boundary(self, node: Node, moment: Moment) -> None:
+        if moment == "after":
+            self._look()
+        if self.faults is None or node is self.user:
+            return
+        choice = self.random.random()
+        if moment != "read" and choice < self.faults.crash:
+            raise Crash(moment)
+        if moment != "read" and choice < self.faults.crash + self.faults.away:
+            self.note(f"{node.name} loses the database {moment} a transaction")
+            raise Away("simulated")
+        if moment != "inside" and len(self._busy) < 3 and choice > 1 - self.faults.overtaken:
+            self._overtake(node)
+
+    def _overtake(self, node: Node) -> None:
+        """Others get a turn between two transactions of this node."""
+        others = [other for other in (*self.agents, *self.schedulers) if other not in self._busy]
+        if not others:
+            return
+        other = self.random.choice(others)
+        self.note(f"{other.name} overtakes {node.name}")
+        if other.agent is not None:
+            self.step_agent(other)
+        else:
+            self.tick(other, self.random.choice(other.services))
+
+    def _let_agents_claim_inside(self, tx: Transaction) -> None:
+        """On PostgreSQL agents claim while another transaction, which has read the tasks, is about to write them."""
+        write = tx.change_each
+
+        def overtaken(statement: object, rows: object) -> int:
+            idle = [node for node in self.agents if self._only_claims(node)]
+            if self.faults is not None and idle and self.random.random() < 0.5:
+                faults, self.faults = self.faults, None
+                self.step_agent(self.random.choice(idle))
+                self.faults = faults
+            return write(statement, rows)  # type: ignore[arg-type]
+
+        object.__setattr__(tx, "change_each", overtaken)
+
+    def _only_claims(self, node: Node) -> bool:
+        """Whether its next step takes no lock that a transaction under way may hold."""
+        has_results = node.executor is None or any(
+            e.ends_at <= self.clock.now() for e in node.executor.present.values()
+        )
+        return node.is_started and node.agent is not None and not node.agent.is_busy and not has_results
+
+    def _working(self, node: Node) -> _Working:
+        return _Working(self, node)
+
+    def finish(self, node: Node, error: BaseException | None) -> bool:
+        """A node's turn is over. True: its error belongs to the simulation."""
+        self._busy.remove(node)
+        if isinstance(error, Crash):
+            self.note(f"{node.name} dies ({error})")
+            self._bury(node)
+        elif node.store.mistakes:
+            raise Violation(f"{node.name} met an error: {node.store.mistakes[0]!r}") from node.store.mistakes[0]
+        elif error is not None and not isinstance(error, Away):
+            return False
+        return True
+
+    def begin(self, node: Node) -> None:
+        self._busy.append(node)
+
+    def _look(self) -> None:
+        for event in self.checker.check():
+            self.note(f"  event {event.id}: task {event.task_id} {event.before} → {event.after} by {event.actor}")
+
+    def _die(self, node: Node) -> None:
+        if node not in self._busy:
+            self.note(f"{node.name} is killed")
+            self._bury(node)
+
+    def _bury(self, node: Node) -> None:
+        """Nothing is left of a dead process but the tries that it ran; another process takes its place."""
+        if node in self.schedulers:
+            self.schedulers[self.schedulers.index(node)] = self._scheduler()
+        elif node in self.agents:
+            if node.executor is not None:
+                self.undead += node.executor.present.values()
+            self.agents[self.agents.index(node)] = self._agent()
+
+    def _fall_asleep(self, node: Node) -> None:
+        if node not in self._busy and node.sleeps_until <= self.clock.now():
+            seconds = self.random.choice((4.0, 12.0, LEASE_SECONDS * 2))
+            self.note(f"{node.name} sleeps for {seconds:g} s")
+            node.sleeps_until = self.clock.now() + timedelta(seconds=seconds)
+
+    def _is_reported(self, task_id: int, fence: int) -> bool:
+        execution = self.executions.get((task_id, fence))
+        # Without an execution the claim's answer was lost, and its agent hands back what it never ran.
+        return execution is None or execution.is_delivered
+
+    # ---- the end -------------------------------------------------------------------------------------------------
+
+    def heal(self) -> None:
+        """From now on nothing goes wrong any more."""
+        self.faults = None
+        for node in self.agents:
+            node.sleeps_until = self.clock.now()
+
+    def round(self, *, is_thorough: bool) -> bool:
+        """Everybody gets a turn, those who look after others only in a thorough round. False: nothing moved."""
+        before = self.checker.events
+        scheduler = self.schedulers[0]
+        for service in scheduler.services:
+            if is_thorough or not isinstance(service, Rescuer | Reviver | Pruner | RunStarter):
+                self.tick(scheduler, service)
+        for node in self.agents:
+            self.step_agent(node, is_woken=True)
+        return self.checker.events > before
+
+    def wait(self, seconds: float) -> None:
+        """Time passes, and every agent renews its lease before anybody can think that it is gone."""
+        self.pass_time(seconds)
+        for node in self.agents:
+            if node.agent is not None and node.is_started:
+                with self._working(node):
+                    node.agent.renew()
+
+    def next_end(self) -> datetime | None:
+        """When the next try under way ends."""
+        running = [e.ends_at for node in self.agents if node.executor for e in node.executor.present.values()]
+        return min(running, default=None)
+
+
+@dataclass
+class _Working:
+    """A node's turn: what it raises is sorted out by the cluster."""
+
+    cluster: Cluster
+    node: Node
+
+    def __enter__(self) -> None:
+        self.cluster.begin(self.node)
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if isinstance(error, Violation):
+            return False
+        return self.cluster.finish(self.node, error)

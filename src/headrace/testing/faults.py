@@ -1,0 +1,155 @@
+"""What goes wrong in a cluster: processes that die between two statements, clocks that disagree, tries that live on.
+
+The store, the agents and the services are the real ones; only what is around them is made of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Literal, TypeVar
+
+from headrace.clock import Clock
+from headrace.errors import HeadraceError, StoreUnreachableError
+from headrace.handoff import TaskRequest, TaskResult
+from headrace.store import Database, Store, Transaction
+from headrace.store.wakeups import Wakeups
+
+T = TypeVar("T")
+
+Moment = Literal["before", "inside", "after", "read"]
+Boundary = Callable[[Moment], None]
+"""Called around every transaction of a node: it may raise `Crash` or `Away`, or let other nodes run."""
+
+
+class Crash(BaseException):
+    """The process is gone, wherever it was. No handler of the code under test may stop it."""
+
+
+class Away(StoreUnreachableError):
+    """The database cannot be reached for a moment, or its answer was lost."""
+
+
+class NodeStore(Store):
+    """The store as one node of a cluster sees it."""
+
+    def __init__(self, database: Database, boundary: Boundary) -> None:
+        self.database = database
+        self.wakeups = Wakeups(database)
+        self.around: Callable[[Transaction], None] = lambda tx: None
+        """Called with each transaction that may write, before its work."""
+        self.mistakes: list[HeadraceError] = []
+        """What the code under test raised and perhaps swallowed; a healthy engine raises nothing but `Away`."""
+        self._boundary = boundary
+
+    @contextmanager
+    def begin(self) -> Iterator[Transaction]:
+        self._boundary("before")
+        with super().begin() as tx:
+            self.around(tx)
+            yield tx
+            self._boundary("inside")
+        self._boundary("after")
+
+    @contextmanager
+    def read(self) -> Iterator[Transaction]:
+        with super().read() as tx:
+            yield tx
+        self._boundary("read")
+
+    def transact(self, work: Callable[[Transaction], T]) -> T:
+        def crashing(tx: Transaction) -> T:
+            self.around(tx)
+            result = work(tx)
+            self._boundary("inside")
+            return result
+
+        self._boundary("before")
+        try:
+            result = super().transact(crashing)
+        except Away:
+            raise
+        except HeadraceError as error:
+            self.mistakes.append(error)
+            raise
+        self._boundary("after")
+        return result
+
+
+class SkewedClock:
+    """A node's own clock, which is somewhat wrong."""
+
+    def __init__(self, true: Clock, offset: timedelta) -> None:
+        self._true = true
+        self._offset = offset
+
+    def now(self) -> datetime:
+        return self._true.now() + self._offset
+
+
+@dataclass
+class Execution:
+    """One try as its process sees it."""
+
+    request: TaskRequest
+    result: TaskResult
+    ends_at: datetime
+    is_delivered: bool = False
+    """Whether somebody was told how it ended."""
+
+    @property
+    def claim(self) -> tuple[int, int]:
+        return self.request.task_id, self.request.fence
+
+    def stop(self, now: datetime) -> None:
+        if self.ends_at > now:
+            self.result = TaskResult(task_id=self.request.task_id, fence=self.request.fence, outcome="stopped")
+            self.ends_at = now
+
+
+Decide = Callable[[TaskRequest], tuple[float, TaskResult]]
+"""How long a try takes and how it ends."""
+
+
+@dataclass
+class SimulatedExecutor:
+    """Runs requests in simulated time."""
+
+    clock: Clock
+    decide: Decide
+    slots: int
+    executions: dict[tuple[int, int], Execution]
+    """Of all executors of the cluster."""
+    present: dict[tuple[int, int], Execution] = field(default_factory=dict)
+
+    def free_slots(self) -> int:
+        return self.slots - len(self.present)
+
+    def submit(self, requests: Sequence[TaskRequest]) -> None:
+        for request in requests:
+            seconds, result = self.decide(request)
+            execution = Execution(request, result, self.clock.now() + timedelta(seconds=seconds))
+            self.present[execution.claim] = self.executions[execution.claim] = execution
+
+    def poll(self, timeout_seconds: float | None) -> list[TaskResult]:
+        now = self.clock.now()
+        ended = [execution for execution in self.present.values() if execution.ends_at <= now]
+        for execution in ended:
+            del self.present[execution.claim]
+            execution.is_delivered = True
+        return [execution.result for execution in ended]
+
+    def wake(self) -> None:
+        """Nobody waits here."""
+
+    def cancel(self, task_id: int, fence: int) -> None:
+        if (task_id, fence) in self.present:
+            self.present[task_id, fence].stop(self.clock.now())
+
+    def running(self) -> list[tuple[int, int]]:
+        return list(self.present)
+
+    def close(self, grace_seconds: float) -> None:
+        self.present.clear()

@@ -1,0 +1,62 @@
+"""The processes of a simulated cluster: agents and schedulers, each with a store and a clock of its own."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from headrace.agent import Agent, AgentOptions, Broker
+from headrace.clock import Clock
+from headrace.executor import InlineExecutor
+from headrace.scheduler import (
+    DeadlineKeeper,
+    Pruner,
+    Rescuer,
+    Reviver,
+    RunActivator,
+    RunStarter,
+    Service,
+    Waker,
+)
+from headrace.testing.faults import Decide, Execution, NodeStore, SimulatedExecutor, SkewedClock
+
+START = datetime(2026, 1, 1, 0, 0, 5, tzinfo=UTC)
+LEASE_SECONDS = 15.0
+_LOGS = Path(tempfile.gettempdir())
+
+
+@dataclass(eq=False)
+class Node:
+    """One process."""
+
+    name: str
+    store: NodeStore
+    clock: SkewedClock
+    agent: Agent | None = None
+    executor: SimulatedExecutor | None = None
+    services: list[Service] = field(default_factory=list)
+    renewed_at: datetime = START
+    sleeps_until: datetime = START
+    """Frozen until then: neither works nor renews its lease."""
+    is_started: bool = False
+
+
+def equip_agent(
+    node: Node, slots: int, clock: Clock, decide: Decide, executions: dict[tuple[int, int], Execution]
+) -> None:
+    """Make a node an agent. Tries take true time, whatever the node's own clock says."""
+    node.executor = SimulatedExecutor(clock, decide, slots, executions)
+    options = AgentOptions(slots=slots, lease_seconds=LEASE_SECONDS, name=node.name, retry_seconds=0.0)
+    inline = InlineExecutor(Broker(node.store))
+    node.agent = Agent(node.store, node.clock, node.executor, inline, _LOGS, options)
+
+
+def equip_scheduler(node: Node) -> None:
+    """Make a node a scheduler."""
+    store = node.store
+    node.services = [
+        Rescuer(store), Waker(store), DeadlineKeeper(store), Reviver(store), RunStarter(store), RunActivator(store),
+        Pruner(store, retention_days=None),
+    ]  # fmt: skip

@@ -1,0 +1,131 @@
+"""What people ask of a simulated cluster: runs, cancels, clears, retries, pauses."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+from headrace.projects import ParsedFile
+from headrace.projects.saving import save_parsed
+from headrace.store import (
+    NewRun,
+    Transaction,
+    add_attempt,
+    cancel_attempt,
+    clear_tasks,
+    create_run,
+    delete_schedule,
+    start_queued_runs,
+)
+from headrace.store.sql import Sql
+from headrace.testing.cluster import Cluster
+from headrace.testing.random_workflows import POOLS, random_workflow
+from headrace.testing.recounting import Violation
+
+ADD_POOL = Sql("INSERT INTO pool (name, slots) VALUES (:name, :slots)")
+PAUSE = Sql("UPDATE workflow SET is_paused = :is_paused WHERE id = :id")
+ACTIVE = Sql("SELECT id, run_id, workflow_id FROM attempt WHERE state IN ('queued', 'running') ORDER BY id")
+_NEWEST = "SELECT max(id) FROM attempt GROUP BY run_id"
+ENDED = Sql(
+    f"""
+    SELECT id, run_id, workflow_id FROM attempt
+    WHERE state NOT IN ('queued', 'running') AND id IN ({_NEWEST}) ORDER BY id
+    """
+)
+CLEARABLE = Sql(
+    f"""
+    SELECT id, attempt_id FROM task
+    WHERE NOT is_superseded AND parent_id IS NOT NULL AND attempt_id IN ({_NEWEST}) ORDER BY id
+    """
+)
+SCHEDULED = Sql("SELECT workflow_id, logical_at FROM run WHERE type = 'scheduled' ORDER BY workflow_id, logical_at")
+
+
+class People:
+    """Everybody who changes something from outside."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._random = cluster.random
+        self._runs = 0
+
+    def bring_workflows(self) -> None:
+        """Save one to three workflows, and start a run of each."""
+        flows = [random_workflow(self._random, f"w{number}") for number in range(self._random.randint(1, 3))]
+        parsed = ParsedFile(file="f.py", digest="1", workflows=tuple(flows))
+        store = self._cluster.user.store
+        self._cluster.ask(self._add_pools)
+        (saved,) = save_parsed(store, "p", Path("/p"), [parsed], self._cluster.clock.now())
+        for one, flow in zip(saved.workflows, flows, strict=True):
+            self._cluster.checker.workflows[one.id] = flow
+        for one in saved.workflows:
+            self._cluster.ask(partial(self._start, workflow_id=one.id))
+
+    def _add_pools(self, tx: Transaction) -> None:
+        for name, slots in POOLS.items():
+            tx.change(ADD_POOL, {"name": name, "slots": slots})
+
+    # ---- one request ---------------------------------------------------------------------------------------------
+
+    def act(self) -> None:
+        """Somebody asks for something."""
+        requests = [self._start_one, self._start_one, self._cancel, self._clear, self._clear, self._retry, self._pause]
+        request = self._random.choice(requests)
+        self._cluster.note(f"somebody asks: {request.__name__.strip('_')}")
+        self._cluster.ask(request)
+
+    def _start_one(self, tx: Transaction) -> None:
+        self._start(tx, self._random.choice(list(self._cluster.checker.workflows)))
+
+    def _start(self, tx: Transaction, workflow_id: int) -> None:
+        self._runs += 1
+        create_run(tx, NewRun(workflow_id, f"manual-{self._runs}"), self._cluster.now)
+        if self._random.random() < 0.7:
+            start_queued_runs(tx, workflow_id, self._cluster.now)
+
+    def _cancel(self, tx: Transaction) -> None:
+        rows = tx.run(ACTIVE)
+        if rows:
+            cancel_attempt(tx, self._random.choice(rows)[0], self._cluster.now)
+
+    def _clear(self, tx: Transaction) -> None:
+        rows = tx.run(CLEARABLE)
+        if rows:
+            task_id, attempt_id = self._random.choice(rows)
+            same = [row[0] for row in rows if row[1] == attempt_id]
+            ids = {task_id, *self._random.sample(same, min(len(same), self._random.randint(0, 2)))}
+            clear_tasks(tx, attempt_id, sorted(ids), self._cluster.now)
+
+    def _retry(self, tx: Transaction) -> None:
+        rows = tx.run(ENDED)
+        if rows:
+            attempt_id, run_id, workflow_id = self._random.choice(rows)
+            resumes = attempt_id if self._random.random() < 0.6 else None
+            add_attempt(tx, run_id, workflow_id, resumes, "", self._cluster.now)
+
+    def _pause(self, tx: Transaction) -> None:
+        workflow_id = self._random.choice(list(self._cluster.checker.workflows))
+        tx.change(PAUSE, {"id": workflow_id, "is_paused": self._random.random() < 0.5})
+
+    # ---- the end -------------------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Nothing is paused any more, and no schedule starts another run."""
+        self._cluster.ask(self._settle)
+
+    def _settle(self, tx: Transaction) -> None:
+        for workflow_id in self._cluster.checker.workflows:
+            tx.change(PAUSE, {"id": workflow_id, "is_paused": False})
+            delete_schedule(tx, workflow_id)
+
+    def check_schedules(self) -> None:
+        """Every logical time up to the newest has exactly one run."""
+        with self._cluster.user.store.database.read() as tx:
+            rows = tx.run(SCHEDULED)
+        for workflow_id, flow in self._cluster.checker.workflows.items():
+            times = [logical_at for of, logical_at in rows if of == workflow_id]
+            if flow.schedule is None or not times:
+                continue
+            step = flow.schedule.spec["seconds"] * 1_000_000
+            if times != list(range(times[0], times[0] + step * len(times), step)):
+                raise Violation(f"the runs of workflow {workflow_id} are not one for each logical time: {times}")

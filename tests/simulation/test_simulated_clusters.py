@@ -1,0 +1,145 @@
+"""A cluster on which everything goes wrong keeps its promises; and if a guard is taken away, the simulation tells."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.agent import Agent
+from headrace.state import HELD
+from headrace.store import Store, agents, claims, ensure_project, results, runs, task_rows
+from headrace.store.sql import Sql
+from headrace.testing.simulation import SqliteArena, main, simulate, simulate_all, tell
+
+SEEDS = 60
+
+
+def first_problem(seeds: range, store_url: str | None = None) -> str | None:
+    for outcome in simulate_all(seeds, store_url):
+        if outcome.problem is not None:
+            return outcome.problem
+    return None
+
+
+def test_no_seed_breaks_a_promise():
+    for outcome in simulate_all(range(SEEDS)):
+        if outcome.problem is not None:
+            tell(outcome)
+        assert outcome.problem is None, f"seed {outcome.seed}: {outcome.problem}"
+        assert outcome.events > 0
+
+
+def test_no_seed_breaks_a_promise_on_postgresql(postgres_url):
+    for outcome in simulate_all(range(8), postgres_url):
+        assert outcome.problem is None, f"seed {outcome.seed}: {outcome.problem}"
+
+
+def test_a_seed_always_tells_the_same_story(tmp_path):
+    arena = SqliteArena(tmp_path)
+    first, second = simulate(7, arena), simulate(7, arena)
+    arena.close()
+    assert first == second
+    assert len(first.story) > 20
+
+
+# ---- it can fail -------------------------------------------------------------------------------------------------
+
+
+def test_it_tells_when_results_are_taken_whatever_their_fence(monkeypatch):
+    monkeypatch.setattr(results, "accepts", lambda task, fence: task.state in HELD)
+    assert "still runs, yet its end is told" in first_problem(range(200))
+
+
+def test_it_tells_when_results_are_taken_whatever_the_state(monkeypatch):
+    monkeypatch.setattr(results, "accepts", lambda task, fence: task.fence == fence)
+    assert first_problem(range(100)) is not None
+
+
+def test_it_tells_when_a_running_task_can_be_claimed_again(monkeypatch):
+    patch_sql(monkeypatch, claims, "CANDIDATES", "task.state = 'scheduled'", "task.state IN ('scheduled', 'running')")
+    patch_sql(monkeypatch, claims, "TAKE", "state = 'scheduled'", "state IN ('scheduled', 'running')")
+    assert "but it was in `running`" in first_problem(range(50))
+
+
+def test_it_tells_when_tasks_are_taken_from_living_agents(monkeypatch):
+    patch_sql(monkeypatch, agents, "LOST_TASKS", "agent.is_lost AND", "")
+    patch_sql(monkeypatch, agents, "IS_HELD_BY_LOST", "agent.is_lost AND", "")
+    assert "which lives" in first_problem(range(50))
+
+
+def test_it_tells_when_a_limit_is_not_kept(monkeypatch):
+    monkeypatch.setattr(claims._Use, "_pool_has_room", lambda *_: True)
+    assert "slots," in first_problem(range(300))
+
+
+def test_it_tells_when_a_run_starts_beyond_the_limit(monkeypatch):
+    monkeypatch.setattr(runs, "_room", lambda *_: None)
+    assert "the limit is" in first_problem(range(200))
+
+
+def test_it_tells_when_a_change_has_no_event(monkeypatch):
+    write = task_rows.insert_events
+    monkeypatch.setattr(
+        "headrace.store.run_graph.insert_events",
+        lambda tx, events: write(tx, [event for event in events if event.after != "up_for_retry"]),
+    )
+    assert first_problem(range(50)) is not None
+
+
+def test_it_tells_when_consequences_are_not_followed(monkeypatch):
+    monkeypatch.setattr("headrace.state.agenda.Agenda._credit_parent", lambda *_: None)
+    assert "wrong counters" in first_problem(range(20))
+
+
+def test_it_tells_when_a_logical_time_gets_two_runs(monkeypatch):
+    changed = Sql("SELECT 1")
+    changed.sqlite = runs.INSERT_RUN.sqlite.replace(":unique_at,", "NULL,").replace(":key,", ":key || random(),")
+    monkeypatch.setattr(runs, "INSERT_RUN", changed)
+    monkeypatch.setattr("headrace.scheduler.run_starter.move_schedules", lambda *_: None)
+    assert "more than one run" in first_problem(range(100))
+
+
+def test_it_tells_when_an_agent_forgets_what_it_claimed_in_a_commit_whose_answer_was_lost(monkeypatch):
+    monkeypatch.setattr(Agent, "_hand_back_unknown", lambda self: None)
+    assert "runs do not end" in first_problem(range(200))
+
+
+def test_it_tells_when_a_service_raises(monkeypatch):
+    monkeypatch.setattr("headrace.store.timers.fail_tasks", lambda *_: 1 / 0)
+    assert "ZeroDivisionError" in first_problem(range(300))
+
+
+def test_it_tells_when_writes_do_not_name_the_version_that_they_were_decided_for(monkeypatch, postgres_url):
+    patch_sql(monkeypatch, task_rows, "UPDATE_TASKS", "AND task.version = r.version", "")
+    assert "left `scheduled`, but it was in `running`" in first_problem(range(25, 75), postgres_url)
+
+
+def patch_sql(monkeypatch, module, name: str, old: str, new: str) -> None:
+    """Take a condition out of a hot statement."""
+    before = getattr(module, name)
+    changed = Sql("SELECT 1")
+    assert old in before.sqlite and old in before.postgres
+    changed.sqlite, changed.postgres = before.sqlite.replace(old, new), before.postgres.replace(old, new)
+    monkeypatch.setattr(module, name, changed)
+
+
+def test_a_failing_seed_tells_how_to_see_it_again(monkeypatch, capsys):
+    monkeypatch.setattr("headrace.state.agenda.Agenda._credit_parent", lambda *_: None)
+    assert main(["--seeds", "3", "--jobs", "1"]) == 1
+    printed = capsys.readouterr().out
+    assert "replay: python -m headrace.testing.simulation --seed 0 -v" in printed
+    assert "3 seeds" in printed and "3 failed" in printed
+
+
+def test_the_story_of_a_good_seed_is_told_on_request(capsys):
+    assert main(["--seed", "5", "-v"]) == 0
+    printed = capsys.readouterr().out
+    assert "scheduled → queued by claim" in printed and "0 failed" in printed
+
+
+def test_a_database_with_projects_is_left_alone(postgres_url):
+    store = Store(postgres_url)
+    with store.begin() as tx:
+        ensure_project(tx, "p", "/p", 0)
+    store.dispose()
+    with pytest.raises(SystemExit, match="expected a database without projects"):
+        next(simulate_all([0], postgres_url))
