@@ -23,8 +23,8 @@ sales = "~/workflows/sales"
 ```
 
 An environment variable is the setting's name in capitals behind `HEADRACE_`, with two underscores where the name has a
-dot. A list is written with commas. A name that does not exist is an error wherever it is written. The home folder itself
-can be set only by `{HOME_VARIABLE}`. Relative paths are meant from the home folder."""
+dot. A list is written with commas. A name that does not exist is an error wherever it is written. The home folder can
+be set by `{HOME_VARIABLE}` only. Relative paths are meant from the home folder."""
 
 _SECTIONS = {
     "": "General",
