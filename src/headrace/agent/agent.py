@@ -231,7 +231,7 @@ class Agent:
         # Asked for only when it may be there: most workflows have no task without code that waits in the queue.
         if committed is None or committed.scheduled_inline or self._had_inline:
             inline = claim_tasks(tx, graph, self.id, INLINE_QUEUE, INLINE_BATCH, self._options.attempt_id)
-            self._had_inline = len(inline) == INLINE_BATCH
+            self._had_inline = bool(inline)
             claims += inline
         return claims
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
-from headrace.state import Actor, Event, State, Task
+from headrace.state import INLINE_QUEUE, Actor, Event, State, Task
 from headrace.store.database import Transaction
 from headrace.store.definitions import Definitions
 from headrace.store.run_graph import RunGraph
@@ -134,7 +134,8 @@ def _allowed(tx: Transaction, queue: str, limit: int, attempt_id: int | None) ->
         fresh = [Candidate(*row) for row in rows if row[0] not in seen]
         seen.update(candidate.id for candidate in fresh)
         for candidate in fresh:
-            if len(allowed) < limit and use.take(candidate, full_pools, full_attempts):
+            # What runs no code takes no slot of anything, so no limit holds it back.
+            if queue == INLINE_QUEUE or (len(allowed) < limit and use.take(candidate, full_pools, full_attempts)):
                 allowed.append(candidate)
         if not fresh or len(rows) < asked:
             break  # that was all there is
