@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
+
 import hypothesis
 import pytest
 
+from headrace.store import Store
 from headrace.testing.postgres import PostgresServer
 
 # A busy machine is no reason for a property to fail.
@@ -33,3 +36,30 @@ def store_url(request, tmp_path):
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/headrace.db"
     return request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory):
+    path = tmp_path_factory.mktemp("template") / "headrace.db"
+    Store(f"sqlite:///{path}").dispose()
+    return path
+
+
+@pytest.fixture(scope="session")
+def postgres_template(postgres_server):
+    url = postgres_server.new_database()
+    Store(url).dispose()
+    return url
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def prepared_url(request, tmp_path):
+    """URL of a database of each kind that holds the schema and nothing else."""
+    if request.param == "sqlite":
+        shutil.copy(request.getfixturevalue("sqlite_template"), tmp_path / "headrace.db")
+        yield f"sqlite:///{tmp_path}/headrace.db"
+        return
+    server = request.getfixturevalue("postgres_server")
+    url = server.new_database(request.getfixturevalue("postgres_template"))
+    yield url
+    server.drop_database(url)
