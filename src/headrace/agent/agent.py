@@ -10,6 +10,7 @@ import logging
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -45,6 +46,11 @@ _log = logging.getLogger("headrace.agent")
 
 INLINE_BATCH = 1000
 """How many tasks without code are finished in one transaction."""
+
+
+_CROWD = 4
+_GATHER_SECONDS = 0.003
+"""With at least so many tries under way, and results that come faster than this, they are committed together."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +100,7 @@ class Agent:
         self._renewer: threading.Thread | None = None
         self._is_draining = False
         self._had_inline = False
+        self._committed_at = 0.0
         self._may_hold_unknown = False
         self.on_run_ended: Callable[[int], None] = lambda run_id: None
         """Called with the id of each run whose end this agent has committed."""
@@ -151,6 +158,8 @@ class Agent:
             self._begin_anew()
         has_work = self._must_look.is_set() or bool(self._unreported)
         results = [*self._inline.poll(0.0), *self._executor.poll(0.0 if has_work else timeout_seconds)]
+        if results:
+            results += self._gather(len(results))
         self._unreported += [self._report(result) for result in results]
         must_look = self._must_look.is_set()
         self._must_look.clear()
@@ -167,6 +176,17 @@ class Agent:
             _log.exception("could not commit %d results at once; each is tried alone", len(self._unreported))
             return self._commit_one_by_one()
 
+    def _gather(self, present: int) -> list[TaskResult]:
+        """Under load, wait a moment for results that are about to arrive: one transaction serves them all."""
+        under_way = len(self._running) - present
+        if under_way < _CROWD or time.monotonic() - self._committed_at > _GATHER_SECONDS:
+            return []
+        until = time.monotonic() + _GATHER_SECONDS
+        gathered: list[TaskResult] = []
+        while present + len(gathered) < under_way and (left := until - time.monotonic()) > 0:
+            gathered += self._executor.poll(left)
+        return gathered
+
     def _commit_and_claim(self, must_look: bool) -> int:
         if must_look:
             self._stop_what_must_stop()
@@ -178,6 +198,7 @@ class Agent:
         for report in committed.stale if committed is not None else ():
             _log.info("task %d: a stale result changed nothing", report.result.task_id)
         self._submit(requests)
+        self._committed_at = time.monotonic()
         return len(reports)
 
     def _commit_one_by_one(self) -> int:

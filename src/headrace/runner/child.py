@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from headrace.definition import Node
 from headrace.handoff import (
@@ -33,15 +33,19 @@ from headrace.runner.termination import (
 )
 from headrace.runner.trying import framed_result, run_guarded
 
-_REHEARSALS = 10
-
 Run = Callable[[Any, TaskRequest, Channel], TaskResult]
 
 
-def live(parent: int, sock: socket.socket, output: int, run: Run, file: Any, limit_bytes: int) -> NoReturn:
+def live(
+    parent: int, sock: socket.socket, output: int, run: Run, file: Any, rehearsal: Rehearsal, limit_bytes: int
+) -> NoReturn:
     """The whole life of a child, from right after the fork. Never returns into the parent's code."""
     try:
-        _become_task_process(parent, output)
+        os.setsid()
+        die_with_parent(parent)
+        # Printed lines of a rehearsal end in the parent's output, which is nowhere.
+        rehearse(rehearsal, times=1)
+        _become_task_process(output)
         _serve(Line(sock, limit_bytes), run, file)
     except BaseException:
         # Stopped while idle, or the supervisor is gone: nobody is left who could be told anything.
@@ -49,9 +53,8 @@ def live(parent: int, sock: socket.socket, output: int, run: Run, file: Any, lim
     os._exit(0)
 
 
-def _become_task_process(parent: int, output: int) -> None:
-    os.setsid()
-    die_with_parent(parent)
+def _become_task_process(output: int) -> None:
+    flush_console()
     redirect(output)
     signal.set_wakeup_fd(-1)
     become_task_process()
@@ -85,28 +88,43 @@ def _run_one(line: Line, run: Run, file: Any, request: TaskRequest) -> None:
         # The signal came in the moment between the runner's last instruction and here.
         result = TaskResult(task_id=request.task_id, fence=request.fence, outcome="stopped")
     signal.setitimer(signal.ITIMER_REAL, 0)
+    data = framed_result(request, result, line.limit_bytes)
     flush_console()
-    line.send(framed_result(request, result, line.limit_bytes))
+    line.send(data)
 
 
-def rehearse() -> None:
-    """Go through the motions of a few tries without user code, in the parent, so that no child does it first.
+class Rehearsal(NamedTuple):
+    """A try that does nothing, by the same code that runs real ones."""
 
-    What the interpreter and the JSON library prepare on first use is then prepared once, in memory that all share.
+    run: Run
+    file: Any
+    request: TaskRequest
+
+
+def rehearse(rehearsal: Rehearsal, times: int) -> None:
+    """Go through the motions of tries without user code.
+
+    In the parent: what the interpreter and the JSON library prepare on first use is prepared once, in memory that all
+    share. In a child that waits for work: every page that a try writes to is copied before the try, not during it.
     """
+    for _ in range(times):
+        supervisor, task = socket.socketpair()
+        with supervisor, task:
+            send(supervisor, Start(request=rehearsal.request))
+            _serve(Line(task, MESSAGE_LIMIT_BYTES), rehearsal.run, rehearsal.file)
+
+
+def empty_rehearsal() -> Rehearsal:
+    """For a language that has none of its own."""
     request = TaskRequest(
         task_id=0,
         fence=0,
         key="rehearsal",
         node=Node(key="rehearsal"),
         source=Source(root="/", file="", language=""),
-        run=RunContext(project="", workflow=""),
+        run=RunContext(project="", workflow="rehearsal"),
     )
-    for _ in range(_REHEARSALS):
-        supervisor, task = socket.socketpair()
-        with supervisor, task:
-            send(supervisor, Start(request=request))
-            _serve(Line(task, MESSAGE_LIMIT_BYTES), _do_nothing, None)
+    return Rehearsal(_do_nothing, None, request)
 
 
 def _do_nothing(file: None, request: TaskRequest, channel: Channel) -> TaskResult:

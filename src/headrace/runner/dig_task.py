@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from headrace.authoring.dig import DigFile, compile_fragment, is_template, parse_retry, shown
-from headrace.definition import Node
+from headrace.definition import Node, Workflow
 from headrace.errors import HeadraceError, did_you_mean
-from headrace.handoff import Channel, TaskError, TaskRequest, TaskResult, user_traceback
+from headrace.handoff import Channel, RunContext, Source, TaskError, TaskRequest, TaskResult, user_traceback
 from headrace.operators.dig import (
     Job,
     OperatorError,
@@ -145,3 +147,18 @@ def _report_unused(node: Node, params: Params) -> None:
         if key not in params.asked and key not in _DIRECTIVES:
             hint = did_you_mean(key, params.asked - set(node.config))
             log.error("parameter `%s` of task `%s` is not used%s", key, node.key, f", {hint}" if hint else "")
+
+
+def rehearsal() -> tuple[Callable[[DigFile, TaskRequest, Channel], TaskResult], DigFile, TaskRequest]:
+    """A try of a task that does nothing, with everything that it needs."""
+    node = Node(key="+rehearsal", operator="if", config={"_command": "${1 > 2}", "_do": {}})
+    workflow = Workflow(name="rehearsal", language="dig", nodes=(Node(key="+rehearsal", kind="group"),))
+    request = TaskRequest(
+        task_id=0,
+        fence=0,
+        key="+rehearsal",
+        node=node,
+        source=Source(root="/", file="", language="dig"),
+        run=RunContext(project="", workflow="rehearsal"),
+    )
+    return run_dig_task, DigFile(Path("/"), "rehearsal.dig", (workflow,)), request

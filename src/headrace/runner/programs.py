@@ -18,6 +18,12 @@ RUNNERS = {
     "dig": "headrace.runner.dig_task:run_dig_task",
 }
 
+REHEARSALS = {
+    "python": "headrace.runner.python_task:rehearsal",
+    "dig": "headrace.runner.dig_task:rehearsal",
+}
+"""What makes a try that does nothing: the language's runner with a loaded file and a request of its own."""
+
 TaskRunner = Callable[[Any, TaskRequest, Channel], TaskResult]
 """Called with the loaded file (each language's own kind), the request and the line to the supervisor."""
 
@@ -28,6 +34,14 @@ def task_runner(language: str) -> TaskRunner:
         raise LoadError(f"no task runner for the language `{language}`", hint=did_you_mean(language, RUNNERS))
     runner: TaskRunner = named(RUNNERS[language])
     return runner
+
+
+def rehearsal_of(language: str) -> tuple[TaskRunner, Any, TaskRequest] | None:
+    """Runner, loaded file and request of a try that does nothing; None if the language has none."""
+    if language not in REHEARSALS:
+        return None
+    made: tuple[TaskRunner, Any, TaskRequest] = named(REHEARSALS[language])()
+    return made
 
 
 def named(path: str) -> Any:

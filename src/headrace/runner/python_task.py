@@ -7,7 +7,7 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from headrace.authoring.dag import DAG
 from headrace.authoring.dag.context import Context, enter_task, leave_task
 from headrace.authoring.dag.exceptions import (
     AirflowException,
@@ -28,11 +29,25 @@ from headrace.authoring.dag.exceptions import (
 )
 from headrace.authoring.dag.loading import DagFile
 from headrace.authoring.dag.task_instance import DagRun, TaskInstance, context_environment, task_context
-from headrace.handoff import RETURN_VALUE, Channel, TaskRequest, TaskResult, failed, failure_of
+from headrace.definition import Node
+from headrace.handoff import (
+    RETURN_VALUE,
+    Channel,
+    RunContext,
+    Source,
+    TaskRequest,
+    TaskResult,
+    failed,
+    failure_of,
+)
+from headrace.operators.python import PythonOperator
 from headrace.runner.termination import TaskTerminated
 from headrace.template.jinja import Renderer, RenderError, RenderOptions
 
 log = logging.getLogger("airflow.task")
+
+
+_DATES_IN_ENVIRONMENT = ("AIRFLOW_CTX_LOGICAL_DATE", "AIRFLOW_CTX_EXECUTION_DATE")
 
 
 def run_python_task(file: DagFile, request: TaskRequest, channel: Channel) -> TaskResult:
@@ -100,6 +115,8 @@ class _Try:
         untouched = self._become_instance()
         task, context = self._task, self._context
         self._render(untouched)
+        for name in _DATES_IN_ENVIRONMENT:
+            os.environ.pop(name, None)  # of an earlier try in this process, whose run had a date
         os.environ.update(context_environment(context))
         if task.pre_execute_hook is not None:
             task.pre_execute_hook(context)
@@ -245,3 +262,22 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def rehearsal() -> tuple[Callable[[DagFile, TaskRequest, Channel], TaskResult], DagFile, TaskRequest]:
+    """A try of a task that does nothing, with everything that it needs."""
+    with DAG("rehearsal", schedule=None, auto_register=False) as dag:
+        PythonOperator(task_id="rehearsal", python_callable=_nothing)
+    request = TaskRequest(
+        task_id=0,
+        fence=0,
+        key="rehearsal",
+        node=Node(key="rehearsal", operator="python"),
+        source=Source(root="/", file="", language="python"),
+        run=RunContext(project="", workflow="rehearsal"),
+    )
+    return run_python_task, DagFile(Path("/"), "", (), {"rehearsal": dag}), request
+
+
+def _nothing() -> None:
+    pass

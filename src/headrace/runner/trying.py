@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -15,7 +16,13 @@ Loaded = TypeVar("Loaded")
 def run_guarded(
     run: Callable[[Loaded, TaskRequest, Channel], TaskResult], file: Loaded, request: TaskRequest, channel: Channel
 ) -> TaskResult:
-    """The runner's result, or a failed one that says which exception escaped from it."""
+    """The runner's result, or a failed one that says which exception escaped from it. A failure is also printed."""
+    return _shown(_guarded(run, file, request, channel))
+
+
+def _guarded(
+    run: Callable[[Loaded, TaskRequest, Channel], TaskResult], file: Loaded, request: TaskRequest, channel: Channel
+) -> TaskResult:
     try:
         return run(file, request, channel)
     except TaskTerminated:
@@ -28,15 +35,26 @@ def run_guarded(
         return failure_of(request, error)
 
 
+def _shown(result: TaskResult) -> TaskResult:
+    """The same result; why it failed goes to standard error, and so to the end of the try's log."""
+    error = result.error
+    if result.outcome == "failed" and error is not None:
+        try:
+            print((error.traceback or f"{error.type}: {error.message}").rstrip(), file=sys.stderr)
+        except (AttributeError, OSError, ValueError):
+            pass  # user code closed or replaced the stream; the result still says why
+    return result
+
+
 def framed_result(request: TaskRequest, result: TaskResult, limit_bytes: int) -> bytes:
     """The last message of a try. A result that cannot be sent becomes a failed one that says why."""
     try:
         data = frame(Done(result=result))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         message = f"task `{request.key}` gave a result that is not made of JSON values: {error}"
-        return frame(Done(result=failed(request, "ResultError", message)))
+        return frame(Done(result=_shown(failed(request, "ResultError", message))))
     if len(data) > limit_bytes:
         message = f"task `{request.key}` gave a result of {len(data)} bytes, the limit is {limit_bytes}"
         hint = "hint: store big data elsewhere and return its place"
-        return frame(Done(result=failed(request, "ResultError", f"{message}\n{hint}")))
+        return frame(Done(result=_shown(failed(request, "ResultError", f"{message}\n{hint}"))))
     return data

@@ -35,19 +35,24 @@ from headrace.handoff import (
     send,
     user_traceback,
 )
-from headrace.runner.child import Run, live, rehearse
-from headrace.runner.console import flush_console, set_up_console
-from headrace.runner.programs import named, task_runner
+from headrace.runner.child import Rehearsal, Run, empty_rehearsal, live, rehearse
+from headrace.runner.console import flush_console, redirect, set_up_console
+from headrace.runner.pinning import Pinned, announcing, pinned
+from headrace.runner.programs import named, rehearsal_of, task_runner
 from headrace.runner.termination import install_handlers
+
+_REHEARSALS = 10
+"""So many that the interpreter has specialized the code which every try runs."""
 
 
 class Zygote:
     """Forks children, and kills what a dead child leaves behind before its process id can be used again."""
 
-    def __init__(self, control: socket.socket, run: Run, file: Any, limit_bytes: int) -> None:
+    def __init__(self, control: socket.socket, run: Run, file: Any, rehearsal: Rehearsal, limit_bytes: int) -> None:
         self._control = control
         self._run = run
         self._file = file
+        self._rehearsal = rehearsal
         self._limit_bytes = limit_bytes
         self._pid = os.getpid()
         self._children: set[int] = set()
@@ -102,7 +107,7 @@ class Zygote:
                 self._control.close()
                 os.close(self._wake_read)
                 os.close(self._wake_write)
-                live(self._pid, theirs, output_write, self._run, self._file, self._limit_bytes)
+                live(self._pid, theirs, output_write, self._run, self._file, self._rehearsal, self._limit_bytes)
             self._children.add(pid)
             socket.send_fds(self._control, [frame(Forked(pid=pid))], [ours.fileno(), output_read])
         finally:
@@ -140,34 +145,49 @@ def main() -> NoReturn:
     if not isinstance(message, Load):
         os._exit(0)
     _die_with(control)
+    chosen = pinned(message)
     try:
-        run, file = _load(message)
+        run, file = _load(message, chosen)
     except BaseException as error:
         flush_console()
-        send(control, _load_failure(message, error))
+        send(control, _load_failure(message, chosen.notice, error))
         os._exit(0)
     # Once more, for the case that the user's file installed its own.
     install_handlers()
-    rehearse()
-    _freeze()
+    _freeze_after_rehearsing(rehearsal := _rehearsal(message))
     _live_on(control)
     send(control, Loaded())
-    Zygote(control, run, file, message.limit_bytes).serve()
+    Zygote(control, run, file, rehearsal, message.limit_bytes).serve()
 
 
-def _load(message: Load) -> tuple[Run, Any]:
+def _load(message: Load, chosen: Pinned) -> tuple[Run, Any]:
     source = message.source
     run: Run = named(message.runner) if message.runner else task_runner(source.language)
-    load: Callable[[Path, str], Any] = named(message.loader) if message.loader else load_file
+    load: Callable[[Path, str, bytes | None], Any] = named(message.loader) if message.loader else load_file
     os.chdir(source.root)
-    return run, load(Path(source.root), source.file)
+    return announcing(run, chosen.notice), load(Path(source.root), source.file, chosen.content)
 
 
-def _load_failure(message: Load, error: BaseException) -> LoadFailed:
+def _freeze_after_rehearsing(rehearsal: Rehearsal) -> None:
+    # What the file printed has been handed over by now; what a rehearsal prints is for nobody.
+    flush_console()
+    redirect(os.open(os.devnull, os.O_WRONLY))
+    rehearse(rehearsal, _REHEARSALS)
+    _freeze()
+
+
+def _rehearsal(message: Load) -> Rehearsal:
+    rehearsal = None if message.runner else rehearsal_of(message.source.language)
+    return Rehearsal(*rehearsal) if rehearsal is not None else empty_rehearsal()
+
+
+def _load_failure(message: Load, notice: str, error: BaseException) -> LoadFailed:
     file = message.source.file
-    detail = user_traceback(error)
+    detail = (isinstance(error, LoadError) and error.detail) or user_traceback(error)
+    if notice:
+        detail = f"{notice}\n{detail}".rstrip()
     if isinstance(error, HeadraceError):
-        return LoadFailed(message=str(error), detail=(isinstance(error, LoadError) and error.detail) or detail)
+        return LoadFailed(message=str(error), detail=detail)
     if isinstance(error, SystemExit):
         return LoadFailed(message=f"could not load `{file}`: it called sys.exit({error.code})", detail=detail)
     return LoadFailed(message=f"could not load `{file}`: {type(error).__name__}: {error}", detail=detail)
