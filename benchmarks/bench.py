@@ -34,7 +34,7 @@ class Bench:
         self.clock = SystemClock()
         broker = Broker(self.store)
         options = AgentOptions(slots=slots)
-        executor = LocalExecutor(broker, slots)
+        executor = LocalExecutor(broker, slots, contents=broker.content)
         self.agent = Agent(self.store, self.clock, executor, InlineExecutor(broker), folder / "logs", options)
         self._ended: set[int] = set()
         self.agent.on_run_ended = self._ended.add
@@ -55,7 +55,7 @@ class Bench:
             raise SystemExit(f"benchmark file: {parsed.error}")
         with self.store.begin() as tx:
             project_id = ensure_project(tx, root.name, str(root), self.now)
-            (saved,) = save_file(tx, project_id, name, parsed.digest, parsed.workflows, self.now)
+            (saved,) = save_file(tx, project_id, name, parsed.digest, parsed.workflows, self.now, parsed.content)
         return saved.id
 
     def start(self, workflow_id: int, runs: int = 1) -> list[int]:

@@ -28,7 +28,7 @@ def request(number: int, isolation: Isolation, folder: Path) -> TaskRequest:
         fence=1,
         key=f"task_{number}",
         node=Node(key=f"task_{number}", operator="nothing", isolation=isolation),
-        source=Source(root=str(folder), file="nothing.nothing", language="nothing", revision="1"),
+        source=Source(root=str(folder), file="nothing.nothing", language="nothing"),
         run=RunContext(project="bench", workflow="nothing"),
         log_path=str(folder / "logs" / f"{isolation}" / f"{number}.log"),
     )

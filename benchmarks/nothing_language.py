@@ -7,7 +7,7 @@ from pathlib import Path
 from headrace.handoff import Channel, TaskRequest, TaskResult
 
 
-def load(root: Path, file: str) -> None:
+def load(root: Path, file: str, content: bytes | None = None) -> None:
     return None
 
 

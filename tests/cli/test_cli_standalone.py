@@ -35,7 +35,7 @@ def test_a_triggered_run_can_be_followed_listed_and_explained(headrace, standalo
     wait_until_listed(headrace)
     (error,) = headrace.json("errors")[0]["errors"]
     assert (error["file"], error["line"]) == ("bad.py", 1)
-    run_id = headrace("trigger", "flow").out.strip()
+    run_id = str(headrace.json("trigger", "flow")[0]["run_id"])
     assert "good morning" in headrace("logs", run_id, "hello", "--follow").out
     assert headrace.json("tasks", "latest")[0]["tasks"]["hello"]["tries"] == 1
     assert "hello" in headrace("tasks", "flow").out

@@ -91,7 +91,6 @@ CRON = {"timezone": "UTC", "semantics": "airflow", "intervals": False}
         ("'@quarterly'", "cron", {"expression": "0 0 1 */3 *", **CRON}),
         ("timedelta(minutes=90)", "interval", {"seconds": 5400.0, "intervals": False}),
         ("'@once'", "once", {}),
-        ("'@continuous', max_active_runs=1", "continuous", {}),
     ],
 )
 def test_schedules(project, written, kind, spec):
@@ -302,3 +301,9 @@ def test_mapping_mistakes_are_found_when_the_file_is_loaded(project, body, error
 
     with pytest.raises(HeadraceError, match=error):
         project.nodes(MAPPED.format(body=body))
+
+
+def test_a_continuous_schedule_is_refused_with_its_line(project):
+    with pytest.raises(DefinitionError, match="`@continuous` is not supported yet") as caught:
+        project.workflow(with_dag("schedule='@continuous', max_active_runs=1"))
+    assert caught.value.line is not None

@@ -157,3 +157,33 @@ def test_exception_inside_a_library_points_at_the_users_line(project):
     error = refusal(project, "import json\n\njson.loads('{')\n")
     assert error.place == "flow.py:3"
     assert "decoder.py" not in error.detail and "json.loads" in error.detail
+
+
+def test_given_bytes_are_executed_in_place_of_the_file(project):
+    from headrace.authoring import load_file
+
+    project.write("def (", "folder/flow.py")
+    project.write("NAME = 'from_disk'", "folder/beside.py")
+    content = HEAD + "from beside import NAME\nassert __file__.endswith('folder/flow.py')\nDAG(NAME)\na = DAG('a')\n"
+    loaded = load_file(project.folder, "folder/flow.py", content.encode())
+    assert [workflow.name for workflow in loaded.workflows] == ["a"]
+    assert (project.folder / "folder/flow.py").read_text() == "def ("
+
+
+def test_an_error_in_given_bytes_quotes_their_lines(project):
+    from headrace.authoring.dag.loading import load_dag_file
+
+    project.write("# nothing\n" * 3)
+    with pytest.raises(LoadError) as raised:
+        load_dag_file(project.folder, "flow.py", b"# coding: latin-1\nname = '\xe4'\nraise ValueError(name + '!')\n")
+    assert raised.value.place == "flow.py:3"
+    assert "raise ValueError(name + '!')" in raised.value.detail
+    assert "\xe4!" in raised.value.message
+
+
+def test_given_bytes_need_no_file(project):
+    from headrace.authoring.dag.loading import load_dag_file
+
+    assert [
+        one.name for one in load_dag_file(project.folder, "gone.py", (HEAD + "a = DAG('a')").encode()).workflows
+    ] == ["a"]

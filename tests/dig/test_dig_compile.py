@@ -179,7 +179,6 @@ def test_a_task_may_be_a_list_of_maps(project):
     [
         ("sh", "default"),
         ("py", "default"),
-        ("td", "default"),
         ("echo", "reuse"),
         ("for_each", "reuse"),
         ("call", "reuse"),

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from headrace.authoring import load_file
+from headrace.errors import DefinitionError
 from headrace.operators.dig import Job, Outcome, PollAgain, register
 
 
@@ -100,9 +101,9 @@ def test_a_failure_handler_reads_an_error_that_quotes_an_expression(project, cap
 
 
 def test_an_unknown_operator_suggests_another(project):
-    result = project.run("+t: {for_eech>: {}, _retry: 3}")
-    assert (result.outcome, result.is_retryable) == ("failed", False)
-    assert result.error.message == "unknown operator `for_eech>`\nhint: did you mean `for_each>`?"
+    with pytest.raises(DefinitionError, match="unknown operator `for_eech>`") as caught:
+        project.run("+t: {for_eech>: {}, _retry: 3}")
+    assert (caught.value.hint, caught.value.line) == ("did you mean `for_each>`?", 1)
 
 
 def test_a_retry_that_is_evaluated_asks_to_be_called_again(project):

@@ -10,10 +10,10 @@ import msgspec
 from headrace.handoff import RETURN_VALUE, Channel, TaskRequest, TaskResult
 
 
-def load(root: Path, file: str) -> dict[str, Any]:
+def load(root: Path, file: str, content: bytes | None = None) -> dict[str, Any]:
     path = root / file
     names: dict[str, Any] = {"__file__": str(path), "__name__": "toy"}
-    exec(compile(path.read_text(), str(path), "exec"), names)
+    exec(compile(path.read_bytes() if content is None else content, str(path), "exec"), names)
     return names
 
 

@@ -15,7 +15,7 @@ import toy_language
 
 from headrace.definition import Node
 from headrace.executor import InlineExecutor, LocalExecutor, LocalOptions, Program
-from headrace.handoff import RETURN_VALUE, Answer, Ask, RunContext, Source, TaskRequest, TaskResult
+from headrace.handoff import RETURN_VALUE, Answer, Ask, RunContext, Source, TaskRequest, TaskResult, content_digest
 
 LONG_SECONDS = 30.0
 """How long a test waits for something that takes milliseconds before it calls it lost."""
@@ -29,12 +29,12 @@ class Project:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.file = "flow.toy"
-        self._revision = 0
+        self.revision = ""
         self._next_id = 0
 
     def write(self, text: str) -> None:
         (self.root / self.file).write_text(dedent(text))
-        self._revision += 1
+        self.revision = content_digest(dedent(text).encode())
 
     def request(self, operator: str, *, file: str | None = None, **changes: Any) -> TaskRequest:
         self._next_id += 1
@@ -46,11 +46,14 @@ class Project:
             "fence": 1,
             "key": operator,
             "node": Node(key=operator, operator=operator, **node_fields),
-            "source": Source(root=str(self.root), file=file or self.file, language="toy", revision=str(self._revision)),
+            "source": Source(root=str(self.root), file=file or self.file, language="toy", revision=self.revision),
             "run": RunContext(project="p", workflow="w"),
             "log_path": str(self.root / "logs" / f"{self._next_id}.log"),
         }
         return TaskRequest(**(fields | changes))
+
+    def has_log(self, request: TaskRequest) -> bool:
+        return Path(request.log_path).exists()
 
     def log(self, request: TaskRequest) -> str:
         return Path(request.log_path).read_text()
@@ -60,10 +63,10 @@ def nobody(request: TaskRequest, ask: Ask) -> Answer:
     return Answer(id=ask.id, error="nobody is there to answer")
 
 
-def local_executor(broker: Any = nobody, slots: int = 4, **options: Any) -> LocalExecutor:
+def local_executor(broker: Any = nobody, slots: int = 4, contents: Any = None, **options: Any) -> LocalExecutor:
     path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     return LocalExecutor(
-        broker, slots, LocalOptions(environment={**os.environ, "PYTHONPATH": path}, **options), PROGRAMS
+        broker, slots, LocalOptions(environment={**os.environ, "PYTHONPATH": path}, **options), PROGRAMS, contents
     )
 
 

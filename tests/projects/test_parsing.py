@@ -21,10 +21,10 @@ from types import SimpleNamespace
 from headrace.definition import Node, Workflow
 from headrace.errors import LoadError
 
-def load(root, file):
+def load(root, file, content):
     path = root / file
     namespace = {"__file__": str(path), "LoadError": LoadError}
-    exec(compile(path.read_bytes(), str(path), "exec"), namespace)
+    exec(compile(content, str(path), "exec"), namespace)
     names = namespace.get("names", [])
     root_node = Node(key="", kind="group", config=namespace.get("config", {}))
     return SimpleNamespace(workflows=[Workflow(name=n, language="python", nodes=(root_node,)) for n in names])
@@ -273,3 +273,15 @@ def test_parse_process_and_its_fork_die_with_the_caller(tmp_path):
         caller.send_signal(signal.SIGKILL)
     assert select.select([fork], [], [], 10)[0]
     os.close(fork)
+
+
+def test_the_bytes_that_were_loaded_come_with_the_result(parse, tmp_path):
+    text = "names = ['a']\nopen(__file__, 'w').write('other')  # ä"
+    result = parse(text)
+    assert (result.error, result.content) == (None, text.encode())
+    assert result.digest == hashlib.sha256(result.content).hexdigest()
+
+
+def test_many_bytes_and_those_of_a_broken_file_stay_away(parse):
+    assert parse(f"names = ['a']\n# {'x' * 1024 * 1024}").content is None
+    assert parse("1 / 0").content is None

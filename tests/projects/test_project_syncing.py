@@ -19,12 +19,12 @@ TOY_LOADER = """
 from types import SimpleNamespace
 from headrace.definition import Node, Schedule, Workflow
 
-def load(root, file):
+def load(root, file, content):
     path = root / file
     names, operator, loaded = [], "work", (root / "loaded").open("a")
     print(file, file=loaded, flush=True)
     namespace = {"root": root}
-    exec(compile(path.read_bytes(), str(path), "exec"), namespace)
+    exec(compile(content, str(path), "exec"), namespace)
     nodes = (Node(key="", kind="group"), Node(key="a", parent="", operator=namespace.get("operator", "work")))
     schedule = Schedule(type="cron", spec={"expression": "0 * * * *"})
     return SimpleNamespace(

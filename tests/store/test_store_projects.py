@@ -18,6 +18,7 @@ from headrace.store import (
     file_digests,
     get_schedule,
     remove_file,
+    revision_content,
     save_error,
     save_file,
     save_schedule,
@@ -30,9 +31,14 @@ def count(bench, table) -> int:
         return tx.execute(select(func.count()).select_from(table)).scalar_one()
 
 
-def save(bench, *flows, file="f.py", digest="1"):
+def save(bench, *flows, file="f.py", digest="1", content=None):
     with bench.store.begin() as tx:
-        return save_file(tx, ensure_project(tx, "p", "/p", bench.now), file, digest, flows, bench.now)
+        return save_file(tx, ensure_project(tx, "p", "/p", bench.now), file, digest, flows, bench.now, content)
+
+
+def kept(bench, digest, root="/p", file="f.py"):
+    with bench.store.read() as tx:
+        return revision_content(tx, root, file, digest)
 
 
 def test_a_project_keeps_its_id_when_its_folder_moves(bench):
@@ -140,3 +146,34 @@ def test_a_version_is_read_back_as_it_was_saved(bench):
 def test_a_run_of_an_unknown_workflow_is_an_error(bench):
     with pytest.raises(NotFoundError, match="workflow 999 is not in the store"), bench.store.begin() as tx:
         create_run(tx, NewRun(999, "r"), bench.now)
+
+
+def test_each_revision_keeps_its_bytes(bench):
+    save(bench, flow(node("a")), digest="1", content=b"one\x00\xff")
+    save(bench, flow(node("a")), digest="2", content=b"")
+    save(bench, flow(node("a")), digest="3")
+    assert [kept(bench, digest) for digest in "1234"] == [b"one\x00\xff", b"", None, None]
+    assert kept(bench, "1", root="/other") is None
+    assert kept(bench, "1", file="other.py") is None
+
+
+def test_a_revision_whose_bytes_come_back_has_them_still(bench):
+    save(bench, flow(node("a")), digest="1", content=b"one")
+    save(bench, flow(node("a")), digest="2", content=b"two")
+    save(bench, flow(node("a")), digest="1")
+    assert kept(bench, "1") == b"one"
+
+
+def test_bytes_are_added_to_a_revision_that_was_saved_without_them_and_then_left_alone(bench):
+    save(bench, flow(node("a")))
+    save(bench, flow(node("a")), content=b"one")
+    save(bench, flow(node("a")), content=b"never looked at")
+    save(bench, flow(node("a")))
+    assert kept(bench, "1") == b"one"
+    assert count(bench, revision) == 1
+
+
+def test_a_file_of_more_than_a_mebibyte_is_not_kept(bench):
+    save(bench, flow(node("a")), digest="1", content=b"x" * 1024 * 1024)
+    save(bench, flow(node("a")), digest="2", content=b"x" * (1024 * 1024 + 1))
+    assert (len(kept(bench, "1")), kept(bench, "2")) == (1024 * 1024, None)

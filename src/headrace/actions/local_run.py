@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from headrace.actions.parts import Parts
 from headrace.actions.timekeeper import Timekeeper
 from headrace.actions.trigger import create_manual_run
+from headrace.actions.why import why
+from headrace.actions.why_task import Reason
 from headrace.clock import to_micros
 from headrace.definition import Isolation, Node, Workflow
 from headrace.errors import StateError
@@ -18,6 +21,7 @@ from headrace.store import (
     RunRow,
     TaskRow,
     Transaction,
+    add_missing_pools,
     cancel_attempt,
     ensure_project,
     get_run,
@@ -63,10 +67,13 @@ class LocalRun:
         def work(tx: Transaction) -> RunRow:
             now = self._parts.clock.now()
             project_id = ensure_project(tx, root.name or "root", str(root), to_micros(now))
-            rows = save_file(tx, project_id, parsed.file, parsed.digest, parsed.workflows, to_micros(now))
+            at, content = to_micros(now), parsed.content
+            rows = save_file(tx, project_id, parsed.file, parsed.digest, parsed.workflows, at, content)
             (row,) = (one for one in rows if one.name == workflow.name)
             if self._is_private:
                 _abandon_orphans(tx, row.id, to_micros(now))
+                # Nobody has set up pools for it, and there is nobody with whom it would have to share them.
+                add_missing_pools(tx, (node.pool for node in _every(workflow.nodes)))
             return create_manual_run(tx, row.id, workflow, now, params, session, is_private=self._is_private)
 
         run = self._parts.store.transact(work)
@@ -75,7 +82,8 @@ class LocalRun:
             hint = f"`headrace unpause {run.workflow}`"
             raise StateError(f"workflow `{run.workflow}` is paused in this store", hint=hint)
         self.run_id = run.id
-        queues = ("default",) if self._is_private else tuple(sorted({"default", *_queues(workflow.nodes)}))
+        served = {"default", *(node.queue for node in _every(workflow.nodes))}
+        queues = ("default",) if self._is_private else tuple(sorted(served))
         self._thread = threading.Thread(target=self._live, args=(run, queues), name="headrace-run", daemon=True)
         self._thread.start()
         return run
@@ -117,6 +125,10 @@ class LocalRun:
             run = get_run(tx, self.run_id)
             rows = list_tasks(tx, run.attempt_id) if run is not None else []
         return [task for task in rows if task.is_listed]
+
+    def why(self) -> list[Reason]:
+        """What each task of the run waits for."""
+        return why(self._parts.store, self._parts.clock, str(self.run_id)).reasons
 
     # ---- on the thread that works ------------------------------------------------------------------------------
 
@@ -164,8 +176,7 @@ def _abandon_orphans(tx: Transaction, workflow_id: int, now: int) -> None:
             cancel_attempt(tx, run.attempt_id, now)
 
 
-def _queues(nodes: tuple[Node, ...]) -> set[str]:
-    found = {node.queue for node in nodes}
+def _every(nodes: tuple[Node, ...]) -> Iterator[Node]:
     for node in nodes:
-        found |= _queues(node.on_failure)
-    return found
+        yield node
+        yield from _every(node.on_failure)

@@ -17,6 +17,9 @@ def retry(store: Store, clock: Clock, name: str, *, is_resuming: bool = True) ->
         if run.is_active:
             hint = f"`headrace kill {run.id}` stops it"
             raise StateError(f"cannot retry run {run.id}: it is still `{run.state}`", hint=hint)
+        if run.state == "success" and is_resuming:
+            hint = f"`headrace retry {run.id} --all` runs everything again"
+            raise StateError(f"run {run.id} of `{run.workflow}` succeeded: there is nothing to retry", hint=hint)
         add_attempt(tx, run.id, run.workflow_id, run.attempt_id if is_resuming else None, "", now)
         start_queued_runs(tx, run.workflow_id, now)
         tx.should_notify = True

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from headrace.actions.parts import Parts
+from headrace.actions.run_journal import RunJournal
 from headrace.agent import Agent
 from headrace.projects.syncing import ProjectSync
 from headrace.scheduler import Scheduler, SchedulerOptions
@@ -71,7 +72,7 @@ class Serving:
 
     def __init__(self, parts: Parts, servers: Sequence[Server]) -> None:
         self._parts = parts
-        self._servers = servers
+        self._servers = [RunJournal(parts.store), *servers]
 
     def start(self) -> None:
         for server in self._servers:

@@ -47,7 +47,8 @@ def _of_run(tx: Transaction, run: RunRow, now: int) -> list[Reason]:
         return [_queued(tx, run, now)]
     if run.state == "running":
         return _running(tx, run, now)
-    return [_ended(run), *(_failure(task) for task in _own_failures(tx, run))]
+    paused = [_paused(run)] if run.is_paused else []
+    return [*paused, _ended(run), *(_failure(task) for task in _own_failures(tx, run))]
 
 
 def _queued(tx: Transaction, run: RunRow, now: int) -> Reason:
@@ -74,6 +75,11 @@ def _queued(tx: Transaction, run: RunRow, now: int) -> Reason:
     )
 
 
+def _paused(run: RunRow) -> Reason:
+    text = f"workflow `{run.workflow}` is paused: no run and no task of it starts"
+    return Reason(None, run.state, "paused", text, hint=f"`headrace unpause {run.workflow}`")
+
+
 def _run_names(runs: list[RunRow]) -> str:
     return f"run {runs[0].id}" if len(runs) == 1 else f"each of runs {', '.join(str(run.id) for run in runs)}"
 
@@ -81,6 +87,8 @@ def _run_names(runs: list[RunRow]) -> str:
 def _running(tx: Transaction, run: RunRow, now: int) -> list[Reason]:
     situation = Situation(tx, run, now, unfinished_tasks(tx, run.attempt_id))
     reasons = [explain(situation, task) for task in situation.tasks if _speaks_for_itself(situation, task)]
+    if run.is_paused and not any(reason.kind == "paused" for reason in reasons):
+        reasons.insert(0, _paused(run))
     if run.is_cancel_requested:
         text = f"run {run.id} of `{run.workflow}` is being stopped: its agents end what still runs"
         reasons.insert(0, Reason(None, run.state, "stopping", text, run.started_at))

@@ -13,11 +13,13 @@ from headrace.store import (
     Definitions,
     PoolRow,
     RunRow,
+    SilentAgent,
     TaskRow,
     Transaction,
     count_active_tasks,
     list_pools,
     live_agents,
+    silent_agents,
     upstream_tasks,
     version_of_attempt,
 )
@@ -69,6 +71,10 @@ class Situation:
     @cached_property
     def agents(self) -> list[AgentRow]:
         return [row for row in live_agents(self.tx, self.now) if row.kind == "agent"]
+
+    @cached_property
+    def silent(self) -> dict[int, SilentAgent]:
+        return silent_agents(self.tx, self.run.attempt_id, self.now)
 
     @cached_property
     def has_scheduler(self) -> bool:
@@ -145,7 +151,7 @@ def _paused(situation: Situation, task: TaskRow) -> _Found:
 def _pool(situation: Situation, task: TaskRow) -> _Found:
     pool = situation.pools.get(task.pool)
     if pool is None:
-        return "no_pool", f"its pool `{task.pool}` does not exist", None
+        return "no_pool", f"its pool `{task.pool}` does not exist", f"`headrace pools set {task.pool} SLOTS` creates it"
     if 0 <= pool.slots < task.pool_slots:
         return "pool_too_small", f"it needs {task.pool_slots} slots and pool `{pool.name}` has {pool.slots}", None
     if 0 <= pool.slots < pool.used + task.pool_slots:
@@ -197,12 +203,34 @@ def _slots(situation: Situation, task: TaskRow) -> _Found:
     return "no_slot", f"all {slots} slots of {whose} are taken", None
 
 
+def _abandoned(situation: Situation, task: TaskRow) -> Reason | None:
+    """What is to be said of a task whose agent gives no sign of life."""
+    agent = situation.silent.get(task.agent_id or 0)
+    if agent is None:
+        return None
+    silent = span(agent.renewed_at, situation.now)
+    text = (
+        f"is {task.state} since {instant(task.started_at)}, but its agent `{agent.name}` is silent since {silent}:"
+        " it will be rescued by a scheduler"
+    )
+    if situation.has_scheduler:
+        return _reason(task, "silent_agent", text, agent.renewed_at)
+    hint = "start one with `headrace standalone` or `headrace scheduler`"
+    return _reason(task, "silent_agent", f"{text} (none is alive: start one)", agent.renewed_at, hint=hint)
+
+
 def _queued(situation: Situation, task: TaskRow) -> Reason:
+    abandoned = _abandoned(situation, task)
+    if abandoned is not None:
+        return abandoned
     text = f"was handed to agent `{task.agent}` and waits for its process"
     return _reason(task, "queued", text, task.scheduled_at)
 
 
 def _running(situation: Situation, task: TaskRow) -> Reason:
+    abandoned = _abandoned(situation, task)
+    if abandoned is not None:
+        return abandoned
     took = span(task.started_at, situation.now)
     text = f"runs on agent `{task.agent}` since {instant(task.started_at)} ({took}), {tries(task)}"
     return _reason(task, "running", text, task.started_at)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from headrace.errors import HeadraceError
-from headrace.handoff import RETURN_VALUE, Answer, Ask, TaskRequest
+from headrace.handoff import RETURN_VALUE, Answer, Ask, Source, TaskRequest
 from headrace.store import (
     Store,
     TaskValues,
@@ -21,6 +21,7 @@ from headrace.store import (
     instance_document,
     result_length,
     result_of,
+    revision_content,
     set_value,
     set_variable,
     task_values,
@@ -73,6 +74,11 @@ class Broker:
             return Answer(id=ask.id, error=f"the question `{ask.verb}` was asked wrongly: {error}")
         except HeadraceError as error:
             return Answer(id=ask.id, error=str(error))
+
+    def content(self, source: Source) -> bytes | None:
+        """What was kept of the source's revision."""
+        with self._store.read() as tx:
+            return revision_content(tx, source.root, source.file, source.revision)
 
     def _get_value(
         self,

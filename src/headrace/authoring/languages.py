@@ -23,7 +23,7 @@ class Language(NamedTuple):
     name: str
     suffix: str
     loader: str
-    """`module:function`, called with the project's folder and the file's path relative to it."""
+    """`module:function`, called with the project's folder, the file's path relative to it, and its bytes or None."""
 
 
 LANGUAGES = (
@@ -48,8 +48,11 @@ def language_of(file: str | Path) -> Language:
     )
 
 
-def load_file(root: Path, file: str) -> LoadedFile:
-    """Load one file with its language's front end. This executes user code: call it only in a child process."""
+def load_file(root: Path, file: str, content: bytes | None = None) -> LoadedFile:
+    """Load one file with its language's front end. This executes user code: call it only in a child process.
+
+    With `content`, these bytes are loaded as if the file held them; what it imports or includes still comes from disk.
+    """
     module_name, function_name = language_of(file).loader.split(":")
-    loaded: LoadedFile = getattr(importlib.import_module(module_name), function_name)(root, file)
+    loaded: LoadedFile = getattr(importlib.import_module(module_name), function_name)(root, file, content)
     return loaded

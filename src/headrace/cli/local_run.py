@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 import time
@@ -18,7 +19,9 @@ from headrace.actions.params import parse_params
 from headrace.actions.parts import Parts
 from headrace.actions.wording import error_line
 from headrace.agent import Broker
+from headrace.cli.log_lines import show_log_lines
 from headrace.cli.log_tail import log_file, tail
+from headrace.cli.opening import is_private_store_meant, private_store, without_password
 from headrace.cli.parsing import Parsing, choose
 from headrace.cli.printing import print_json, seconds
 from headrace.cli.progress import Progress, progress_for
@@ -31,6 +34,9 @@ from headrace.store import RunRow, TaskRow
 _LOOK_SECONDS = 0.1
 _LOOK_SHARE = 20
 """A look at the tasks of a large run takes time; at most one part in this many goes into looking."""
+_STILL_SECONDS = 5.0
+"""How long nothing may happen before somebody who waits is told why."""
+_WORKING = ("queued", "running", "restarting")
 _EXIT_CODES = {"success": 0, "canceled": 130}
 
 
@@ -68,8 +74,10 @@ class Interrupts:
 
 def run_to_end(settings: Settings, parsing: Parsing, warm: WarmStart, wish: Wish) -> int:
     """Run, show, and return the exit code."""
+    # The scheduler's services also look after runs that other processes left behind: that is no news for this one.
+    log_lines = show_log_lines(without=("headrace.scheduler",))
     params = parse_params(wish.params)
-    parts = Parts.open(settings, wish.url or f"sqlite:///{settings.home}/run.db")
+    parts = Parts.open(settings, wish.url or private_store(settings))
     warm.broker.broker = Broker(parts.store)
     parsed = parsing.result()
     workflow = choose(parsed, wish.workflow)
@@ -78,12 +86,14 @@ def run_to_end(settings: Settings, parsing: Parsing, warm: WarmStart, wish: Wish
         try:
             started = local.start(parsing.root, parsed, workflow, params, wish.session)
             progress = progress_for(sys.stderr, started)
+            log_lines.write = progress.say
             _follow(local, progress, interrupts)
             run, tasks = local.row(), local.tasks()
         finally:
             local.close()
     progress.end(run, tasks)
     _explain_failures(settings, run, tasks)
+    _show_way_to_logs(settings, wish.url, run, tasks)
     if wish.as_json:
         print_json(_summary(run, tasks))
     return _EXIT_CODES.get(run.state, 1)
@@ -103,14 +113,44 @@ def _listening() -> Iterator[Interrupts]:
 def _follow(local: LocalRun, progress: Progress, interrupts: Interrupts) -> None:
     is_stopping = False
     pause = _LOOK_SECONDS
+    stillness = Stillness()
     while not local.wait(pause):
         if interrupts.count and not is_stopping:
             is_stopping = True
-            click.echo("stopping the run; once more ends it at once", err=True)
+            progress.say("stopping the run; once more ends it at once")
             local.cancel()
         began = time.monotonic()
-        progress.show(local.tasks())
+        tasks = local.tasks()
+        progress.show(tasks)
+        if stillness.is_new(tasks, began):
+            _say_why(local, progress)
         pause = max(_LOOK_SECONDS, _LOOK_SHARE * (time.monotonic() - began))
+
+
+class Stillness:
+    """Notices, once, that nothing runs and nothing has changed for a while."""
+
+    def __init__(self) -> None:
+        self._before: list[tuple[int, str, int]] = []
+        self._since = 0.0
+        self._is_told = False
+
+    def is_new(self, tasks: list[TaskRow], now: float) -> bool:
+        if self._is_told:
+            return False
+        seen = [(task.id, task.state, task.try_number) for task in tasks]
+        if seen != self._before or any(task.state in _WORKING for task in tasks):
+            self._before, self._since = seen, now
+            return False
+        self._is_told = now - self._since >= _STILL_SECONDS
+        return self._is_told
+
+
+def _say_why(local: LocalRun, progress: Progress) -> None:
+    reasons = local.why()
+    # What waits for another task is held up by what that one waits for.
+    chosen = next((one for one in reasons if one.kind not in ("upstream", "group")), reasons[0])
+    progress.say(chosen.sentence if chosen.hint is None else f"{chosen.sentence}\nhint: {chosen.hint}")
 
 
 def _explain_failures(settings: Settings, run: RunRow, tasks: list[TaskRow]) -> None:
@@ -126,6 +166,22 @@ def _explain_failures(settings: Settings, run: RunRow, tasks: list[TaskRow]) -> 
             click.echo(f"  log: {path}", err=True)
             for line in lines:
                 click.echo(f"  | {line}", err=True)
+
+
+def _show_way_to_logs(settings: Settings, url: str | None, run: RunRow, tasks: list[TaskRow]) -> None:
+    """The command that prints a log: that of the first failure, or of the last task that has one."""
+    failed = [task for task in tasks if task.state == "failed"]
+    for task in (*failed, *reversed(tasks)):
+        if log_file(settings.logs_dir, run, task, task.try_number).exists():
+            words = ["headrace", "logs", str(run.id), task.name, *_store_words(settings, url)]
+            click.echo(f"logs: {shlex.join(words)}", err=True)
+            return
+
+
+def _store_words(settings: Settings, url: str | None) -> list[str]:
+    if url is None:
+        return [] if is_private_store_meant(settings) else ["--store", private_store(settings)]
+    return [] if url == settings.store else ["--store", without_password(url)]
 
 
 def _summary(run: RunRow, tasks: list[TaskRow]) -> dict[str, object]:

@@ -8,7 +8,7 @@ from headrace.logs import log_path
 from headrace.store import RunRow, TaskRow
 
 _BYTES = 8_192
-_LINES = 10
+_LINES = 20
 _WIDTH = 500
 
 

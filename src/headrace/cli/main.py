@@ -26,6 +26,7 @@ COMMANDS = {
     "kill": "Stop a run.",
     "logs": "Print the log of a task.",
     "pause": "Start no more runs and tasks of a workflow.",
+    "pools": "List, set or delete pools of slots.",
     "retry": "Run a run again, without what succeeded.",
     "runs": "List runs, newest first.",
     "scheduler": "Start due runs, retries and time limits.",

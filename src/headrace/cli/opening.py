@@ -2,29 +2,71 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
+from headrace.cli.log_lines import show_log_lines
 from headrace.clock import SystemClock
 from headrace.settings import Settings, load_settings
-from headrace.store import Store
+from headrace.store import Store, list_runs
+
+_SQLITE = "sqlite:///"
 
 
 class Opened(NamedTuple):
     settings: Settings
     store: Store
     clock: SystemClock
+    is_private: bool
+    """Whether it is the store of `headrace run`, on which no server works."""
 
 
 @contextmanager
-def opened(url: str | None) -> Iterator[Opened]:
-    """The store that a command is about, closed at the end."""
+def opened(url: str | None, *, may_be_private: bool = False) -> Iterator[Opened]:
+    """The store that a command is about, closed at the end.
+
+    With `may_be_private` it is the one of `headrace run` if nobody names another and there is no run elsewhere.
+    """
+    show_log_lines()
     settings = load_settings()
-    store = Store(url or settings.store, default_pool_slots=settings.limits.default_pool_slots)
+    is_private = url is None and may_be_private and is_private_store_meant(settings)
+    place = private_store(settings) if is_private else url or settings.store
+    store = Store(place, default_pool_slots=settings.limits.default_pool_slots)
     clock = SystemClock()
     clock.offset = store.clock_offset()
     try:
-        yield Opened(settings, store, clock)
+        yield Opened(settings, store, clock, is_private)
     finally:
         store.dispose()
+
+
+def private_store(settings: Settings) -> str:
+    """The store that only `headrace run` uses."""
+    return f"{_SQLITE}{settings.home}/run.db"
+
+
+def is_private_store_meant(settings: Settings) -> bool:
+    """Whether the only runs in this home are those of `headrace run`."""
+    usual = f"{_SQLITE}{settings.home}/headrace.db"
+    if settings.store != usual or not _file(private_store(settings)).exists():
+        return False
+    if not _file(usual).exists():
+        return True
+    store = Store(usual)
+    try:
+        with store.read() as tx:
+            return not list_runs(tx, limit=1)
+    finally:
+        store.dispose()
+
+
+def without_password(url: str) -> str:
+    """The URL of a store as it may be shown."""
+    return re.sub(r"(?<=://)([^/@:]*):[^/@]*@", r"\1@", url)
+
+
+def _file(url: str) -> Path:
+    return Path(url.removeprefix(_SQLITE))

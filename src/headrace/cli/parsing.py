@@ -20,7 +20,8 @@ class Parsing:
         path = Path(file).absolute()
         if not path.is_file():
             what = "is a folder" if path.is_dir() else "does not exist"
-            raise LoadError(f"expected a workflow file, but `{file}` {what}", hint=_similar(path))
+            hint = f"`headrace standalone {file}` runs a folder of workflows" if path.is_dir() else _similar(path)
+            raise LoadError(f"expected a workflow file, but `{file}` {what}", hint=hint)
         self.root = path.parent
         self._file = path.name
         self._settings = settings
@@ -78,7 +79,7 @@ def choose(parsed: ParsedFile, name: str | None) -> Workflow:
 
 
 def _similar(path: Path) -> str | None:
-    folder = path if path.is_dir() else path.parent
+    folder = path.parent
     if not folder.is_dir():
         return None
     return did_you_mean(path.name, [one.name for one in folder.iterdir() if one.suffix in (".py", ".dig")])

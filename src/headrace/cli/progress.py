@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import time
 from collections.abc import Sequence
 from typing import Protocol, TextIO
@@ -13,11 +14,18 @@ from headrace.store import RunRow, TaskRow
 _ENDED = ("success", "failed", "skipped", "upstream_failed", "canceled", "removed")
 _QUIET = ("none", "scheduled", "queued", "planned")
 _STATE_WIDTH = 17
+_NAME_WIDTH = 40
+_SHORTEST_NAME = 8
+_TIME_WIDTH = 10
 
 
 class Progress(Protocol):
     def show(self, tasks: Sequence[TaskRow]) -> None:
         """Show how things are now."""
+        ...
+
+    def say(self, text: str) -> None:
+        """Show a message that stays. Any thread may call it."""
         ...
 
     def end(self, run: RunRow, tasks: Sequence[TaskRow]) -> None:
@@ -50,41 +58,54 @@ class Lines:
         self.show(tasks)
         self._write(_summary(run, tasks))
 
+    def say(self, text: str) -> None:
+        self._write(text)
+
     def _write(self, text: str) -> None:
-        print(text, file=self._stream, flush=True)
+        # In one piece, because log lines come from other threads.
+        self._stream.write(f"{text}\n")
+        self._stream.flush()
 
 
 class Live:
-    """A picture that is drawn over itself, each time in one write so that it does not flicker."""
+    """A picture that is drawn over itself, each time in one write so that it does not flicker; messages go above it."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._height = 0
+        self._lines: list[str] = []
+        self._lock = threading.Lock()
         self._began = time.monotonic()
 
     def show(self, tasks: Sequence[TaskRow]) -> None:
         took = duration(time.monotonic() - self._began)
-        self._draw([*self._picture(tasks), f"{_counts(tasks)}, {took}"])
+        with self._lock:
+            self._draw([*self._picture(tasks), f"{_counts(tasks)}, {took}"])
 
     def end(self, run: RunRow, tasks: Sequence[TaskRow]) -> None:
-        self._draw([*self._picture(tasks), _summary(run, tasks)])
-        self._height = 0
+        with self._lock:
+            self._draw([*self._picture(tasks), _summary(run, tasks)])
+            self._lines = []
+
+    def say(self, text: str) -> None:
+        with self._lock:
+            self._draw(self._lines, above=text)
 
     def _picture(self, tasks: Sequence[TaskRow]) -> list[str]:
         """All tasks if they fit; otherwise what runs or failed first, then what ended last."""
         rows = max(3, shutil.get_terminal_size((80, 24)).lines - 3)
         if len(tasks) <= rows:
-            return [_line(task) for task in tasks]
+            return [_line(task, _columns()) for task in tasks]
         chosen = sorted(tasks, key=_interest)[:rows]
-        return [_line(task) for task in sorted(chosen, key=lambda task: task.id)]
+        return [_line(task, _columns()) for task in sorted(chosen, key=lambda task: task.id)]
 
-    def _draw(self, lines: list[str]) -> None:
-        columns = shutil.get_terminal_size((80, 24)).columns
-        back = f"\x1b[{self._height}A\r" if self._height else ""
+    def _draw(self, lines: list[str], above: str = "") -> None:
+        columns = _columns()
+        back = f"\x1b[{len(self._lines)}A\r" if self._lines else "\r"
+        said = "".join(f"{line}\x1b[K\n" for line in above.splitlines())
         body = "".join(f"{line[: columns - 1]}\x1b[K\n" for line in lines)
-        self._stream.write(f"{back}{body}\x1b[J")
+        self._stream.write(f"{back}{said}{body}\x1b[J")
         self._stream.flush()
-        self._height = len(lines)
+        self._lines = lines
 
 
 def _interest(task: TaskRow) -> tuple[int, int]:
@@ -95,14 +116,26 @@ def _interest(task: TaskRow) -> tuple[int, int]:
     return (2, -(task.ended_at or 0)) if task.state in _ENDED else (3, task.id)
 
 
-def _line(task: TaskRow) -> str:
+def _columns() -> int:
+    return shutil.get_terminal_size((80, 24)).columns
+
+
+def _line(task: TaskRow, columns: int = 80) -> str:
     end = task.ended_at
     if task.state == "running" and task.started_at is not None:
         end = time.time_ns() // 1000
     took = span(task.started_at, end) if task.state in ("running", "success", "failed", "canceled") else ""
     again = f"try {task.try_number}" if task.try_number > 1 else ""
-    name = task.name if len(task.name) <= 40 else f"{task.name[:19]}…{task.name[-20:]}"
-    return f"  {name:<40}  {task.state:<{_STATE_WIDTH}}{took:>10}  {again}".rstrip()
+    # Where there is little room the name is cut, and what comes after the state falls off.
+    width = max(_SHORTEST_NAME, min(_NAME_WIDTH, columns - _STATE_WIDTH - _TIME_WIDTH - 5))
+    return f"  {_short(task.name, width):<{width}}  {task.state:<{_STATE_WIDTH}}{took:>{_TIME_WIDTH}}  {again}".rstrip()
+
+
+def _short(name: str, width: int) -> str:
+    """The beginning and the end of a long name."""
+    if len(name) <= width:
+        return name
+    return f"{name[: (width - 1) // 2]}…{name[-(width // 2) :]}"
 
 
 def _counts(tasks: Sequence[TaskRow]) -> str:

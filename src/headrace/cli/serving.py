@@ -6,12 +6,12 @@ import logging
 import os
 import signal
 import socket
-import sys
 from pathlib import Path
 
 import click
 
 from headrace.actions.serving import Serving
+from headrace.cli.log_lines import show_log_lines
 from headrace.errors import UsageError
 from headrace.settings import ProjectFolder
 
@@ -25,7 +25,7 @@ drain_option = click.option(
 
 def serve(serving: Serving, status: str) -> None:
     """Start, say so in one line, wait for a signal, drain."""
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    show_log_lines(logging.INFO)
     # Through a socket, because a handler must not touch locks that the interrupted thread may hold.
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)

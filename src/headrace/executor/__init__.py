@@ -3,9 +3,9 @@
 This room imports `handoff` and `logs`. It starts `headrace.runner` as a program and never imports it.
 """
 
-from headrace.executor.contract import Broker, Executor
+from headrace.executor.contract import Broker, Contents, Executor
 from headrace.executor.inline import InlineExecutor
 from headrace.executor.local import LocalExecutor
 from headrace.executor.options import LocalOptions, Program
 
-__all__ = ["Broker", "Executor", "InlineExecutor", "LocalExecutor", "LocalOptions", "Program"]
+__all__ = ["Broker", "Contents", "Executor", "InlineExecutor", "LocalExecutor", "LocalOptions", "Program"]

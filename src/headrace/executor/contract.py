@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from headrace.handoff import Answer, Ask, TaskRequest, TaskResult
+from headrace.handoff import Answer, Ask, Source, TaskRequest, TaskResult
 
 Broker = Callable[[TaskRequest, Ask], Answer]
 """Answers the questions of user code. Called inside `poll`, on the thread that polls."""
+
+Contents = Callable[[Source], bytes | None]
+"""What was kept of a source's revision. Called when a warm parent is started, on the thread that submits or polls."""
 
 
 class Executor(Protocol):

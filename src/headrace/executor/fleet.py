@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import socket
 import time
@@ -10,11 +11,14 @@ from functools import partial
 from typing import Protocol
 
 from headrace.executor import verdicts
+from headrace.executor.contract import Contents
 from headrace.executor.loop import Loop
 from headrace.executor.options import LocalOptions, Program
 from headrace.executor.workers import Try, Worker, signal_group
 from headrace.executor.zygotes import Zygote, ZygoteKey, zygote_key
 from headrace.handoff import Exited, Forked, ForkFailed, FromZygote, Loaded, LoadFailed, Source
+
+log = logging.getLogger("headrace.executor")
 
 _IDLE_CHECK = "idle check"
 
@@ -38,11 +42,19 @@ class Owner(Protocol):
 class Fleet:
     """One warm parent per revision of a file."""
 
-    def __init__(self, owner: Owner, loop: Loop, options: LocalOptions, programs: Mapping[str, Program]) -> None:
+    def __init__(
+        self,
+        owner: Owner,
+        loop: Loop,
+        options: LocalOptions,
+        programs: Mapping[str, Program],
+        contents: Contents | None,
+    ) -> None:
         self._owner = owner
         self._loop = loop
         self._options = options
         self._programs = programs
+        self._contents = contents
         self._zygotes: dict[ZygoteKey, Zygote] = {}
 
     def zygote_of(self, source: Source) -> Zygote:
@@ -64,7 +76,7 @@ class Fleet:
             self._lose(zygote)
 
     def _launch(self, source: Source) -> Zygote:
-        zygote = Zygote(source, self._programs.get(source.language), self._options)
+        zygote = Zygote(source, self._content_of(source), self._programs.get(source.language), self._options)
         self._zygotes[zygote.key] = zygote
         self._loop.watch(zygote.output, partial(self._read_output, zygote))
         self._loop.watch_connection(zygote.control, partial(self._hear, zygote))
@@ -73,6 +85,16 @@ class Fleet:
         self._loop.timers.set(zygote, time.monotonic() + seconds, partial(self._lose, zygote, message))
         self._schedule_idle_check()
         return zygote
+
+    def _content_of(self, source: Source) -> bytes | None:
+        if self._contents is None or not source.revision:
+            return None
+        try:
+            return self._contents(source)
+        except Exception:
+            # Needed only if the file has changed, and then the try's log says that there was nothing.
+            log.exception("could not look up the saved revision of `%s`", source.file)
+            return None
 
     def _remove(self, zygote: Zygote) -> None:
         del self._zygotes[zygote.key]

@@ -16,7 +16,7 @@ import msgspec
 from headrace.definition import NOOP
 from headrace.executor import verdicts
 from headrace.executor.connection import OversizeError
-from headrace.executor.contract import Broker
+from headrace.executor.contract import Broker, Contents
 from headrace.executor.fleet import Fleet
 from headrace.executor.loop import Loop
 from headrace.executor.options import LocalOptions, Program
@@ -42,6 +42,7 @@ class LocalExecutor:
         slots: int,
         options: LocalOptions | None = None,
         programs: Mapping[str, Program] | None = None,
+        contents: Contents | None = None,
     ) -> None:
         self._broker = broker
         self._slots = slots
@@ -53,7 +54,7 @@ class LocalExecutor:
         self._backlog: deque[Try] = deque()
         self._admitted = 0
         self._results: list[TaskResult] = []
-        self._fleet = Fleet(self, self._loop, self._options, programs or {})
+        self._fleet = Fleet(self, self._loop, self._options, programs or {}, contents)
 
     # What an agent calls
 

@@ -11,7 +11,7 @@ from headrace.handoff import MESSAGE_LIMIT_BYTES
 
 
 class Program(NamedTuple):
-    """`module:function` of a language's loader and of its task runner, in place of the built-in ones."""
+    """`module:function` of a language's loader (folder, file, bytes or None) and of its task runner."""
 
     loader: str
     runner: str

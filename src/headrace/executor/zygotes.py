@@ -29,7 +29,7 @@ def zygote_key(source: Source) -> ZygoteKey:
 class Zygote:
     """One revision of one file, loaded and ready to be forked."""
 
-    def __init__(self, source: Source, program: Program | None, options: LocalOptions) -> None:
+    def __init__(self, source: Source, content: bytes | None, program: Program | None, options: LocalOptions) -> None:
         self.source = source
         self.key = zygote_key(source)
         self.is_loaded = False
@@ -44,9 +44,9 @@ class Zygote:
         self._forking = 0
         self._demand: deque[float] = deque(maxlen=options.max_spares)
         self._options = options
-        self._launch(program)
+        self._launch(program, content)
 
-    def _launch(self, program: Program | None) -> None:
+    def _launch(self, program: Program | None, content: bytes | None) -> None:
         ours, theirs = socket.socketpair()
         output_read, output_write = os.pipe()
         with theirs:
@@ -73,7 +73,8 @@ class Zygote:
             ours, FromZygote, self._options.limit_bytes
         )
         loader, runner = program or ("", "")
-        self.control.send(Load(source=self.source, loader=loader, runner=runner, limit_bytes=self._options.limit_bytes))
+        limit = self._options.limit_bytes
+        self.control.send(Load(source=self.source, loader=loader, runner=runner, limit_bytes=limit, content=content))
 
     @property
     def is_busy(self) -> bool:

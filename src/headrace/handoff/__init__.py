@@ -33,9 +33,11 @@ from headrace.handoff.messages import (
     TaskResult,
     ToTask,
 )
+from headrace.handoff.revisions import KEPT_BYTES, content_digest
 from headrace.handoff.wire import Reader, frame, send
 
 __all__ = [
+    "KEPT_BYTES",
     "MESSAGE_LIMIT_BYTES",
     "RETURN_VALUE",
     "Answer",
@@ -63,6 +65,7 @@ __all__ = [
     "TaskResult",
     "ToTask",
     "ToZygote",
+    "content_digest",
     "failed",
     "failure_of",
     "frame",

@@ -23,6 +23,8 @@ class Load(Data, frozen=True, kw_only=True, tag="load"):
     runner: str = ""
     """`module:function` instead of the task runner that belongs to the source's language."""
     limit_bytes: int = MESSAGE_LIMIT_BYTES
+    content: bytes | None = None
+    """What was kept of the source's revision, for the case that the file is another one by now."""
 
 
 class Fork(Data, frozen=True, kw_only=True, tag="fork"):

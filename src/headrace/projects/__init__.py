@@ -4,7 +4,8 @@ It imports `authoring`, `definition` and `handoff`. The parse processes import t
 database is not imported here but by its own name.
 """
 
-from headrace.projects.files import content_digest, find_files
+from headrace.handoff import content_digest
+from headrace.projects.files import find_files
 from headrace.projects.outcome import ParsedFile, SourceError
 from headrace.projects.parsing import ParsePool, parse_file, parse_files
 from headrace.projects.watching import Changes, watch

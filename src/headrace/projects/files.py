@@ -7,7 +7,6 @@ written like `.gitignore`.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Iterator
@@ -128,8 +127,3 @@ def _translate(glob: str) -> str:
         meanings.get(part) or (part.replace("[!", "[^", 1) if len(part) > 2 else re.escape(part))
         for part in _GLOB_PARTS.findall(glob)
     )
-
-
-def content_digest(content: bytes) -> str:
-    """Changes if and only if a file's bytes change; it names the revision of the file."""
-    return hashlib.sha256(content).hexdigest()

@@ -37,6 +37,8 @@ class ParsedFile(Data, frozen=True, kw_only=True):
     output: str = ""
     """What the file printed while it was loaded, cut in the middle if it was much."""
     seconds: float = 0.0
+    content: bytes | None = None
+    """The very bytes that were loaded, unless they are many or could not be loaded."""
 
 
 class ParseRequest(Data, frozen=True, kw_only=True):
@@ -57,6 +59,7 @@ class ParseReply(Data, frozen=True, kw_only=True):
     """How the forked process ended, as its parent saw it."""
 
     digest: str = ""
+    content: bytes | None = None
     outcome: msgspec.Raw = msgspec.Raw(b"null")
     """An Outcome, or null if the process did not get that far."""
     unreadable: str = ""
@@ -85,6 +88,7 @@ def parsed_file(request: ParseRequest, reply: ParseReply) -> ParsedFile:
         error=error,
         output=reply.output,
         seconds=reply.seconds,
+        content=reply.content if error is None else None,
     )
 
 

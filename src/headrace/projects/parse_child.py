@@ -20,8 +20,7 @@ from pathlib import Path
 import msgspec
 
 from headrace.authoring.languages import LANGUAGES
-from headrace.handoff import Reader, send
-from headrace.projects.files import content_digest
+from headrace.handoff import KEPT_BYTES, Reader, content_digest, send
 from headrace.projects.outcome import MAX_OUTCOME_BYTES, ParseReply, ParseRequest
 from headrace.projects.parse_fork import Loader, Pipes, complete_outcome, live
 
@@ -78,7 +77,7 @@ class _Stream:
 class _Watch:
     """One fork, from its start to its end."""
 
-    def __init__(self, request: ParseRequest, control: socket.socket, loader: Loader) -> None:
+    def __init__(self, request: ParseRequest, content: bytes, control: socket.socket, loader: Loader) -> None:
         self._started = time.monotonic()
         self._deadline = self._started + request.timeout_seconds + _GRACE_SECONDS
         self._control = control
@@ -87,7 +86,7 @@ class _Watch:
         if self._pid == 0:
             for descriptor in (control.fileno(), *readers):
                 os.close(descriptor)
-            live(request, loader, Pipes(*writers))
+            live(request, content, loader, Pipes(*writers))
         for writer in writers:
             os.close(writer)
         self._result = _Stream(readers[0], 2 * MAX_OUTCOME_BYTES)
@@ -191,8 +190,9 @@ def _parse(request: ParseRequest, control: socket.socket, loader: Loader) -> Par
         content = Path(request.root, request.file).read_bytes()
     except OSError as error:
         return ParseReply(unreadable=error.strerror or str(error))
-    reply = _Watch(request, control, loader).wait()
-    return msgspec.structs.replace(reply, digest=content_digest(content))
+    reply = _Watch(request, content, control, loader).wait()
+    kept = content if len(content) <= KEPT_BYTES else None
+    return msgspec.structs.replace(reply, digest=content_digest(content), content=kept)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from headrace.errors import HeadraceError
 from headrace.handoff import user_traceback
 from headrace.projects.outcome import Outcome, ParseRequest, SourceError
 
-Loader = Callable[[Path, str], LoadedFile]
+Loader = Callable[[Path, str, bytes | None], LoadedFile]
 
 _LENGTH = struct.Struct(">Q")
 
@@ -37,13 +37,13 @@ class Pipes(NamedTuple):
     trace: int
 
 
-def live(request: ParseRequest, loader: Loader, pipes: Pipes) -> NoReturn:
-    """Load the file and answer. Never returns into the code of the process that it is a fork of."""
+def live(request: ParseRequest, content: bytes, loader: Loader, pipes: Pipes) -> NoReturn:
+    """Load these bytes of the file and answer. Never returns into the code of the process that it is a fork of."""
     try:
         os.setsid()
         _redirect(pipes.output)
         _limit(request, pipes.trace)
-        answer = _encoded(_load(request, loader), request)
+        answer = _encoded(_load(request, content, loader), request)
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):
                 stream.flush()
@@ -87,10 +87,10 @@ def _set_limit(kind: int, limit: int) -> None:
         resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
 
 
-def _load(request: ParseRequest, loader: Loader) -> Outcome:
+def _load(request: ParseRequest, content: bytes, loader: Loader) -> Outcome:
     sys.argv = [request.file]
     try:
-        return Outcome(workflows=tuple(loader(Path(request.root), request.file).workflows))
+        return Outcome(workflows=tuple(loader(Path(request.root), request.file, content).workflows))
     except BaseException as error:
         # Whatever stopped the file must not stop the report, which may need memory, too.
         resource.setrlimit(resource.RLIMIT_AS, (resource.getrlimit(resource.RLIMIT_AS)[1],) * 2)

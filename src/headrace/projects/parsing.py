@@ -54,7 +54,7 @@ def parse_files(
 class ParsePool:
     """Warm parse processes that are kept between calls; they start when they are first needed.
 
-    `loader` names the function that loads a file (`module:function`, as `headrace.authoring.load_file`).
+    `loader` names the function that loads a file (`module:function`, called as `headrace.authoring.load_file`).
     """
 
     def __init__(

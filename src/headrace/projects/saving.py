@@ -107,7 +107,7 @@ def _mistake_of(parsed: ParsedFile) -> FileError | None:
 
 def _save_workflows(tx: Transaction, project_id: int, parsed: ParsedFile, now: datetime) -> list[SavedWorkflow]:
     schedules = lock_schedules_of_file(tx, project_id, parsed.file)
-    saved = save_file(tx, project_id, parsed.file, parsed.digest, parsed.workflows, to_micros(now))
+    saved = save_file(tx, project_id, parsed.file, parsed.digest, parsed.workflows, to_micros(now), parsed.content)
     for one, workflow in zip(saved, parsed.workflows, strict=True):
         _save_schedule(tx, one.id, workflow, schedules.get(one.id), now)
     return saved

@@ -148,7 +148,9 @@ class ProjectSync:
         for one in saved:
             known.note(one)
             if one.error is not None:
-                _log.warning("could not load `%s` of project `%s`: %s", one.file, name, one.error.message)
+                at = f"{one.file}:{one.error.line}" if one.error.line else one.file
+                hint = f" (hint: {one.error.hint})" if one.error.hint else ""
+                _log.warning("could not load `%s` of project `%s`: %s%s", at, name, one.error.message, hint)
         return saved
 
     def _remove(self, known: _Known, file: str) -> None:

@@ -120,7 +120,7 @@ class Database:
     """One database by URL, with counters of what was asked of it."""
 
     def __init__(self, url: str) -> None:
-        self.url = _normalized(url)
+        self.url = _supported(_normalized(url))
         self.dialect = "sqlite" if self.url.startswith("sqlite") else "postgres"
         self.statements = 0
         self.commits = 0
@@ -288,6 +288,16 @@ def _normalized(url: str) -> str:
             return "postgresql+psycopg://" + url[len(prefix) :]
     if "://" not in url:
         return f"sqlite:///{Path(url).absolute()}"
+    return url
+
+
+def _supported(url: str) -> str:
+    kind = url.partition("://")[0].partition("+")[0]
+    if kind not in ("sqlite", "postgresql"):
+        raise StoreUnreachableError(
+            f"cannot use a `{kind}` database as a store: only SQLite and PostgreSQL are supported",
+            hint="use sqlite:///PATH or postgresql://…",
+        )
     return url
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -9,8 +10,9 @@ from sqlalchemy import delete, func, insert, select, update
 
 from headrace.definition import Workflow, digest, to_json
 from headrace.errors import DefinitionError
+from headrace.handoff import KEPT_BYTES
 from headrace.store.database import Transaction
-from headrace.store.schema import revision, schedule, source_error, workflow, workflow_version
+from headrace.store.schema import project, revision, schedule, source_error, workflow, workflow_version
 from headrace.store.sql import Sql
 
 ENSURE_PROJECT = Sql(
@@ -50,13 +52,22 @@ def ensure_project(tx: Transaction, name: str, root: str, now: int) -> int:
 
 
 def save_file(
-    tx: Transaction, project_id: int, file: str, file_digest: str, workflows: Sequence[Workflow], now: int
+    tx: Transaction,
+    project_id: int,
+    file: str,
+    file_digest: str,
+    workflows: Sequence[Workflow],
+    now: int,
+    content: bytes | None = None,
 ) -> list[SavedWorkflow]:
-    """Save what a file defines: a new revision if its bytes changed, new versions of the workflows that changed."""
+    """Save what a file defines: a new revision if its bytes changed, new versions of the workflows that changed.
+
+    `content` is kept with the revision, so that its runs can go on when the file is another one.
+    """
     known = {row.name: row for row in _known_workflows(tx, project_id, file, [one.name for one in workflows])}
     for one in workflows:
         _refuse_second_definition(known.get(one.name), one.name, file)
-    revision_id, is_new_revision = _save_revision(tx, project_id, file, file_digest, now)
+    revision_id, is_new_revision = _save_revision(tx, project_id, file, file_digest, now, content)
     saved = [_save_workflow(tx, project_id, file, revision_id, is_new_revision, one, known, now) for one in workflows]
     names = {one.name for one in workflows}
     gone = [row.id for row in known.values() if row.file == file and row.name not in names and not row.is_gone]
@@ -95,6 +106,18 @@ def file_digests(tx: Transaction, project_id: int) -> dict[str, str]:
     return {row.file: row.digest for row in rows if row.digest != GONE}
 
 
+def revision_content(tx: Transaction, root: str, file: str, file_digest: str) -> bytes | None:
+    """The bytes of a revision of a file below a project's root, if they were kept."""
+    found = tx.execute(
+        select(revision.c.content)
+        .join(project, project.c.id == revision.c.project_id)
+        .where(project.c.root == root, revision.c.file == file, revision.c.digest == file_digest)
+        .where(revision.c.content.is_not(None))
+        .limit(1)
+    ).scalar()
+    return None if found is None else zlib.decompress(found)
+
+
 def failed_files(tx: Transaction, project_id: int) -> set[str]:
     """The files that could not be loaded when they were last seen."""
     rows = tx.execute(select(source_error.c.file).where(source_error.c.project_id == project_id))
@@ -124,18 +147,23 @@ def _refuse_second_definition(known: Any, name: str, file: str) -> None:
 
 def _newest_revision(tx: Transaction, project_id: int, file: str) -> Any:
     return tx.execute(
-        select(revision.c.id, revision.c.digest, revision.c.created_at)
+        select(revision.c.id, revision.c.digest, revision.c.created_at, revision.c.content.is_(None).label("is_bare"))
         .where(revision.c.project_id == project_id, revision.c.file == file)
         .order_by(revision.c.id.desc())
         .limit(1)
     ).first()
 
 
-def _save_revision(tx: Transaction, project_id: int, file: str, file_digest: str, now: int) -> tuple[int, bool]:
+def _save_revision(
+    tx: Transaction, project_id: int, file: str, file_digest: str, now: int, content: bytes | None
+) -> tuple[int, bool]:
+    kept = None if content is None or len(content) > KEPT_BYTES else zlib.compress(content)
     newest = _newest_revision(tx, project_id, file)
     if newest is not None and newest.digest == file_digest:
+        if newest.is_bare and kept is not None:
+            tx.execute(update(revision).where(revision.c.id == newest.id).values(content=kept))
         return int(newest.id), False
-    values = {"project_id": project_id, "file": file, "digest": file_digest, "created_at": now}
+    values = {"project_id": project_id, "file": file, "digest": file_digest, "content": kept, "created_at": now}
     return int(tx.execute(insert(revision).values(values).returning(revision.c.id)).scalar_one()), True
 
 

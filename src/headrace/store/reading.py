@@ -86,6 +86,14 @@ EVENTS = Sql(
     FROM event WHERE event.attempt_id = :attempt_id AND event.id > :after ORDER BY event.id LIMIT :limit
     """
 )
+RUN_CHANGES = Sql(
+    """
+    SELECT event.id, attempt.run_id, workflow.name, event.after, event.reason
+    FROM event JOIN attempt ON attempt.id = event.attempt_id JOIN workflow ON workflow.id = attempt.workflow_id
+    WHERE event.id > :after AND event.task_id IS NULL ORDER BY event.id
+    """
+)
+LAST_EVENT = Sql("SELECT coalesce(max(id), 0) FROM event")
 SOURCE_ERRORS = Sql(
     """
     SELECT source_error.id, project.name, project.root, source_error.file, source_error.line, source_error.message,
@@ -100,6 +108,13 @@ LIVE_AGENTS = Sql(
            (SELECT count(*) FROM task
             WHERE task.agent_id = agent.id AND task.state IN ('queued', 'running', 'restarting'))
     FROM agent WHERE NOT agent.is_lost AND agent.lease_until >= :now ORDER BY agent.id
+    """
+)
+SILENT_AGENTS = Sql(
+    """
+    SELECT DISTINCT agent.id, agent.name, agent.renewed_at FROM agent JOIN task ON task.agent_id = agent.id
+    WHERE task.attempt_id = :attempt_id AND task.state IN ('queued', 'running', 'restarting')
+      AND (agent.is_lost OR agent.lease_until < :now)
     """
 )
 POOLS = Sql(
@@ -231,6 +246,16 @@ class EventRow(NamedTuple):
     reason: str | None
 
 
+class RunChange(NamedTuple):
+    """A run that started or ended."""
+
+    event_id: int
+    run_id: int
+    workflow: str
+    state: str
+    reason: str | None
+
+
 class SourceErrorRow(NamedTuple):
     """A file that could not be loaded."""
 
@@ -256,6 +281,13 @@ class AgentRow(NamedTuple):
     renewed_at: int
     lease_until: int
     running: int
+
+
+class SilentAgent(NamedTuple):
+    """An agent whose lease has run out."""
+
+    name: str
+    renewed_at: int
 
 
 class PoolRow(NamedTuple):
@@ -359,6 +391,16 @@ def list_events(tx: Transaction, attempt_id: int, after: int = 0, limit: int = 1
     return [EventRow(*row) for row in tx.run(EVENTS, {"attempt_id": attempt_id, "after": after, "limit": limit})]
 
 
+def run_changes(tx: Transaction, after: int) -> list[RunChange]:
+    """Runs that started or ended after an event, in that order."""
+    return [RunChange(*row) for row in tx.run(RUN_CHANGES, {"after": after})]
+
+
+def last_event_id(tx: Transaction) -> int:
+    ((event_id,),) = tx.run(LAST_EVENT)
+    return int(event_id)
+
+
 def list_source_errors(tx: Transaction, after: int = 0, limit: int = PAGE) -> list[SourceErrorRow]:
     """Files that could not be loaded."""
     return [SourceErrorRow(*row) for row in tx.run(SOURCE_ERRORS, {"after": after, "limit": limit})]
@@ -368,6 +410,12 @@ def live_agents(tx: Transaction, now: int) -> list[AgentRow]:
     """Agents and schedulers whose lease has not run out."""
     rows = tx.run(LIVE_AGENTS, {"now": now})
     return [AgentRow(*row)._replace(queues=tuple(msgspec.json.decode(row[4]))) for row in rows]
+
+
+def silent_agents(tx: Transaction, attempt_id: int, now: int) -> dict[int, SilentAgent]:
+    """Agents by id that hold tasks of an attempt and whose lease has run out."""
+    rows = tx.run(SILENT_AGENTS, {"attempt_id": attempt_id, "now": now})
+    return {agent_id: SilentAgent(name, renewed_at) for agent_id, name, renewed_at in rows}
 
 
 def list_pools(tx: Transaction) -> list[PoolRow]:

@@ -17,6 +17,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     PrimaryKeyConstraint,
     String,
@@ -70,6 +71,7 @@ revision = Table(
     Column("project_id", Id, ForeignKey("project.id", ondelete="CASCADE"), nullable=False),
     Column("file", Text, nullable=False, comment="relative to the project's root"),
     Column("digest", Text, nullable=False, comment="of the file's bytes"),
+    Column("content", LargeBinary, comment="the file's bytes, compressed by zlib; NULL: not kept"),
     Column("created_at", Instant, nullable=False),
     Index("ix_revision_file", "project_id", "file", "id"),
 )

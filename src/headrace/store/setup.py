@@ -62,7 +62,7 @@ def _schema_error(database: Database, version: str) -> SchemaError:
 
 def _create_folder(database: Database) -> None:
     path = database.engine.url.database
-    if not path or path == ":memory:":
+    if not path or path == ":memory:" or path.startswith("file:"):
         return
     try:
         Path(path).parent.mkdir(parents=True, exist_ok=True)

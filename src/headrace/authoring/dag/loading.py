@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import importlib.util
+import linecache
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,12 +32,15 @@ class DagFile:
     dags: dict[str, DAG]
 
 
-def load_dag_file(root: Path, file: str) -> DagFile:
-    """Execute one file and compile its DAGs; LoadError or DefinitionError point at the user's line."""
+def load_dag_file(root: Path, file: str, content: bytes | None = None) -> DagFile:
+    """Execute one file and compile its DAGs; LoadError or DefinitionError point at the user's line.
+
+    With `content`, these bytes are executed in place of the file's.
+    """
     root = root.resolve()
     importlib.import_module(_IMPORT_HOOK).install()
     _put_on_path(root, root / file)
-    dags = _by_id(_collect(root, file), root, file)
+    dags = _by_id(_collect(root, file, content), root, file)
     try:
         workflows = tuple(compile_dag(dag, root) for dag in dags.values())
     except HeadraceError:
@@ -53,11 +58,11 @@ def _put_on_path(root: Path, path: Path) -> None:
         sys.path.insert(0, folder)
 
 
-def _collect(root: Path, file: str) -> list[DAG]:
+def _collect(root: Path, file: str, content: bytes | None) -> list[DAG]:
     path = root / file
     module = ModuleType(f"headrace_dag_{hashlib.sha256(str(path).encode()).hexdigest()[:16]}_{path.stem}")
     module.__file__ = str(path)
-    code = _compiled(root, file)
+    code = _compiled(root, file, content)
     sys.modules[module.__name__] = module
     with scope.collecting() as entered:
         _execute(code, module, root, file)
@@ -65,15 +70,25 @@ def _collect(root: Path, file: str) -> list[DAG]:
     return sorted(found.values(), key=lambda dag: dag.created)
 
 
-def _compiled(root: Path, file: str) -> CodeType:
+def _compiled(root: Path, file: str, content: bytes | None) -> CodeType:
     # Not through the import system: its bytecode cache takes an edit within the same second for no edit.
     try:
-        source = (root / file).read_bytes()
-        return compile(source, str(root / file), "exec", dont_inherit=True)
+        source = (root / file).read_bytes() if content is None else content
+        code = compile(source, str(root / file), "exec", dont_inherit=True)
+        if content is not None:
+            _show_lines_of(content, str(root / file))
+        return code
     except OSError as error:
         raise LoadError(f"`{file}` could not be read: {error.strerror}", file=file) from error
     except (SyntaxError, ValueError) as error:
         raise _load_error(error, root, file) from error
+
+
+def _show_lines_of(content: bytes, path: str) -> None:
+    """Have tracebacks quote these lines, whatever the file holds by then."""
+    text = importlib.util.decode_source(content)
+    # Without a time of modification the entry is not compared with the file.
+    linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
 
 
 def _execute(code: CodeType, module: ModuleType, root: Path, file: str) -> None:

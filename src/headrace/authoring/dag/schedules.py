@@ -35,8 +35,13 @@ def schedule_of(dag: DAG, place: Place) -> Schedule | None:
         start_at=iso(dag.start_date),
         end_at=iso(dag.end_date),
     )
-    if kind != "continuous":
-        _check(schedule, dag, place)
+    if kind == "continuous":
+        raise DefinitionError(
+            f"the schedule of DAG `{dag.dag_id}` cannot be used: `@continuous` is not supported yet",
+            file=place.file,
+            line=place.line,
+        )
+    _check(schedule, dag, place)
     return schedule
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from headrace.authoring.dig.directives import Directives, Parallel
 from headrace.authoring.dig.naming import check_task_name
+from headrace.authoring.dig.operator_names import check_operator
 from headrace.authoring.dig.ordering import Sibling, upstreams
 from headrace.authoring.dig.values import shown
 from headrace.authoring.dig.yaml_dialect import Section, place_of, plain
@@ -147,6 +148,7 @@ def _operator(body: Mapping[str, Any], key: str, place: Place) -> str:
     if not isinstance(operator, str) or not operator:
         at = place_of(body, found[0], place)
         raise _error(f"expected task `{key}` to name its operator, got: {shown(operator)}", at)
+    check_operator(operator, f"task `{key}`", place_of(body, found[0], place))
     return operator
 
 

@@ -27,9 +27,12 @@ class DigFile:
     workflows: tuple[Workflow, ...]
 
 
-def load_dig_file(root: Path, file: str) -> DigFile:
-    """Load the workflow of one file, which is relative to the project's folder. The file's name is the workflow's."""
-    source = read_source(root, file)
+def load_dig_file(root: Path, file: str, content: bytes | None = None) -> DigFile:
+    """Load the workflow of one file, which is relative to the project's folder. The file's name is the workflow's.
+
+    With `content`, these bytes are read in place of the file's; what it includes still comes from disk.
+    """
+    source = read_source(root, file, content)
     workflow = _workflow(source, PurePosixPath(file).stem, Place(file=file, line=1))
     return DigFile(root=root.resolve(), file=file, workflows=(check_workflow(workflow),))
 

@@ -11,21 +11,24 @@ from headrace.definition import Place
 from headrace.errors import DefinitionError, LoadError
 
 
-def read_source(root: Path, file: str) -> Section:
-    """The map that a file of the project holds, with its includes resolved. `file` is relative to `root`."""
-    return _Source(root.resolve()).read(file, ())
+def read_source(root: Path, file: str, content: bytes | None = None) -> Section:
+    """The map that a file of the project holds, with its includes resolved. `file` is relative to `root`.
+
+    With `content`, these are the file's bytes, whatever is on disk.
+    """
+    return _Source(root.resolve()).read(file, (), content)
 
 
 class _Source:
     def __init__(self, root: Path) -> None:
         self._root = root
 
-    def read(self, file: str, including: tuple[str, ...]) -> Section:
-        content = parse(_read_text(self._root / file, file), file)
-        if not isinstance(content, Section):
-            found = "nothing" if content is None else "a list" if isinstance(content, list) else "a single value"
+    def read(self, file: str, including: tuple[str, ...], content: bytes | None = None) -> Section:
+        value = parse(_read_text(self._root / file, file, content), file)
+        if not isinstance(value, Section):
+            found = "nothing" if value is None else "a list" if isinstance(value, list) else "a single value"
             raise DefinitionError(f"expected `{file}` to hold a map, got: {found}", file=file, line=1)
-        resolved = self._resolve(content, file, (*including, file))
+        resolved = self._resolve(value, file, (*including, file))
         assert isinstance(resolved, Section)
         return resolved
 
@@ -63,9 +66,9 @@ class _Source:
         return target
 
 
-def _read_text(path: Path, file: str) -> str:
+def _read_text(path: Path, file: str, content: bytes | None) -> str:
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return (path.read_bytes() if content is None else content).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise LoadError(f"`{file}` is not UTF-8 text: {error.reason} at byte {error.start}", file=file) from None
     except OSError as error:

@@ -19,11 +19,11 @@ from headrace.cli.printing import print_json
 @store_option
 def command(run: str, tasks: tuple[str, ...], downstream: bool, failed: bool, as_json: bool, url: str | None) -> None:
     """Give TASKS of RUN, or all of them, a new series of tries."""
-    with opened(url) as here:
+    with opened(url, may_be_private=True) as here:
         row, names = clear(here.store, here.clock, run, tasks, with_downstream=downstream, only_failed=failed)
     if as_json:
         print_json({"run_id": row.id, "workflow": row.workflow, "state": row.state, "tasks": names})
         return
-    click.echo(f"cleared {len(names)} tasks of run {row.id} of `{row.workflow}`:")
+    click.echo(f"cleared {len(names)} task{'' if len(names) == 1 else 's'} of run {row.id} of `{row.workflow}`:")
     for name in names:
         click.echo(f"  {name}")

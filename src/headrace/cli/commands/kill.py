@@ -17,7 +17,7 @@ from headrace.cli.printing import print_json
 @store_option
 def command(run: str, as_json: bool, url: str | None) -> None:
     """Stop RUN: an id, `latest`, or a workflow's name for its newest run."""
-    with opened(url) as here:
+    with opened(url, may_be_private=True) as here:
         row = kill(here.store, here.clock, run)
     if as_json:
         print_json(describe(row))

@@ -27,7 +27,7 @@ _WAITING = ("none", "scheduled")
 @store_option
 def command(run: str, task: str, number: int | None, is_following: bool, url: str | None) -> None:
     """Print the log of TASK in RUN."""
-    with opened(url) as here:
+    with opened(url, may_be_private=True) as here:
         found, row = _find(here, run, task)
         if row.kind == "mapped" and row.children:
             raise UsageError(f"`{row.key}` is mapped: name one instance", hint=f"such as `{row.key}[0]`")

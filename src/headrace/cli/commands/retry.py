@@ -18,7 +18,7 @@ from headrace.cli.printing import print_json
 @store_option
 def command(run: str, is_all: bool, as_json: bool, url: str | None) -> None:
     """Run RUN again as a new attempt that carries over what succeeded."""
-    with opened(url) as here:
+    with opened(url, may_be_private=True) as here:
         row = retry(here.store, here.clock, run, is_resuming=not is_all)
     if as_json:
         print_json(describe(row))

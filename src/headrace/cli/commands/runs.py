@@ -23,7 +23,7 @@ from headrace.store import RunRow, list_runs
 @store_option
 def command(workflow: str | None, limit: int, before: int | None, as_json: bool, url: str | None) -> None:
     """List runs, newest first; of one WORKFLOW or of all."""
-    with opened(url) as here, here.store.read() as tx:
+    with opened(url, may_be_private=True) as here, here.store.read() as tx:
         workflow_id = None if workflow is None else find_workflow(tx, workflow, may_be_gone=True).id
         rows = list_runs(tx, workflow_id, before, limit)
     if as_json:

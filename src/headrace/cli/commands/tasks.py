@@ -20,7 +20,7 @@ from headrace.store import TaskRow, list_tasks
 @store_option
 def command(run: str, as_json: bool, url: str | None) -> None:
     """List the tasks of RUN: an id, `latest`, or a workflow's name for its newest run."""
-    with opened(url) as here, here.store.read() as tx:
+    with opened(url, may_be_private=True) as here, here.store.read() as tx:
         found = find_run(tx, run)
         rows = [task for task in list_tasks(tx, found.attempt_id) if task.is_listed]
     if as_json:

@@ -22,11 +22,12 @@ from headrace.cli.printing import print_json
 def command(
     workflow: str, params: tuple[str, ...], session: str | None, run_key: str | None, as_json: bool, url: str | None
 ) -> None:
-    """Start a run of WORKFLOW now and print its id."""
+    """Start a run of WORKFLOW now."""
     given = parse_params(params)
     with opened(url) as here:
         run = trigger(here.store, here.clock, workflow, params=given, session=session, run_key=run_key)
     if as_json:
         print_json(describe(run))
     else:
-        click.echo(run.id)
+        verb = "started" if run.state == "running" else f"is {run.state}"
+        click.echo(f"run {run.id} of `{run.workflow}` {verb}")

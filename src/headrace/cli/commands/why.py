@@ -18,7 +18,7 @@ from headrace.cli.printing import instant, print_json
 @store_option
 def command(run: str, task: str | None, limit: int, as_json: bool, url: str | None) -> None:
     """Say why RUN, or one TASK of it, waits, runs or has ended."""
-    with opened(url) as here:
+    with opened(url, may_be_private=True) as here:
         row, reasons = why(here.store, here.clock, run, task)
     if as_json:
         shown = [

@@ -39,6 +39,8 @@ class _Finder(MetaPathFinder, Loader):
         if fullname in PATHS:
             # A package, so that Python comes back here for `from module import name` with an unknown name.
             return ModuleSpec(fullname, self, origin="headrace", is_package=True)
+        if fullname.startswith("airflow.providers."):
+            raise ModuleNotFoundError(_missing_provider(_wanted(fullname)))
         # Without a name in it: Python would replace the text of an error that names the module it looked for.
         raise ModuleNotFoundError(_missing(*fullname.rsplit(".", 1)))
 
@@ -61,6 +63,26 @@ def _missing(module: str, name: str) -> str:
     else:
         advice = "Headrace has no such name"
     return f"cannot import `{name}` from `{module}`: {advice}"
+
+
+def _missing_provider(path: str) -> str:
+    provider = path.split(".")[2]
+    if provider == "standard":
+        return _missing(*path.rsplit(".", 1))
+    return f"cannot import `{path}`: Airflow's provider `{provider}` is not supported yet"
+
+
+def _wanted(fullname: str) -> str:
+    """The whole path that was asked for: Python looks for a module's packages first, from the outermost."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        frame = frame.f_back
+        name = frame.f_locals.get("name") if "importlib" in frame.f_code.co_filename else None
+        if isinstance(name, str) and name.startswith(f"{fullname}."):
+            fullname = name
+        elif frame.f_code.co_filename != __file__ and "importlib" not in frame.f_code.co_filename:
+            break
+    return fullname
 
 
 def _children(module: str) -> list[str]:

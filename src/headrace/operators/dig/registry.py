@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from headrace.authoring.dig.operator_names import declare_operator
 from headrace.errors import did_you_mean
 from headrace.operators.dig.calling import run_call
 from headrace.operators.dig.contract import Operator, OperatorError
@@ -36,6 +37,7 @@ _operators = {
 def register(name: str, run: Operator, *, obeys_retry: bool = True) -> None:
     """Make `name>` an operator. A later registration replaces an earlier one."""
     _operators[name] = Registered(run, obeys_retry)
+    declare_operator(name)
 
 
 def find_operator(name: str) -> Registered:
