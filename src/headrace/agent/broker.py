@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from headrace.errors import HeadraceError
 from headrace.handoff import RETURN_VALUE, Answer, Ask, Source, TaskRequest
 from headrace.store import (
+    Elements,
     Store,
     TaskValues,
     attempt_of_run,
     delete_variable,
     get_connection,
-    get_document,
     get_variable,
-    instance_document,
     result_length,
-    result_of,
     revision_content,
     set_value,
     set_variable,
     task_values,
 )
-
-_CACHED_RESULTS = 8
-"""How many results are kept cut into elements: the instances of a mapped task ask for one after the other."""
-
-
-class Elements(NamedTuple):
-    """The answers to `get_element` about one result; `whole` if it has no elements that JSON knows of."""
-
-    items: list[msgspec.Raw]
-    whole: msgspec.Raw | None = None
 
 
 class Missing(Exception):
@@ -47,7 +34,6 @@ class Broker:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._elements: OrderedDict[tuple[int, int], Elements] = OrderedDict()
         self._verbs: dict[str, Callable[..., msgspec.Raw]] = {
             "get_value": self._get_value,
             "get_values": self._get_values,
@@ -118,27 +104,10 @@ class Broker:
 
     def _get_element(self, request: TaskRequest, task: str, index: int) -> msgspec.Raw:
         with self._store.read() as tx:
-            found = result_of(tx, request.run.attempt_id, task)
-            if found is None:
-                raise Missing
-            task_id, fence, is_mapped = found
-            if is_mapped:
-                document = _present(instance_document(tx, task_id, RETURN_VALUE, index))
-                return _raw({"element": msgspec.Raw(document.encode())})
-            elements = self._elements.get((task_id, fence))
-            if elements is None:
-                elements = self._keep((task_id, fence), _cut(_present(get_document(tx, task_id, RETURN_VALUE))))
-        if elements.whole is not None:
-            return elements.whole
-        if index >= len(elements.items):
+            element = tx.shared(Elements).element(tx, request.run.attempt_id, task, index)
+        if element is None:
             raise Missing
-        return elements.items[index]
-
-    def _keep(self, key: tuple[int, int], elements: Elements) -> Elements:
-        self._elements[key] = elements
-        while len(self._elements) > _CACHED_RESULTS:
-            self._elements.popitem(last=False)
-        return elements
+        return element
 
     def _set_value(self, request: TaskRequest, name: str, value: Any) -> msgspec.Raw:
         length = len(value) if isinstance(value, list | dict) else None
@@ -188,23 +157,6 @@ def _document(values: TaskValues, map_index: int | None) -> msgspec.Raw:
     if not values.by_index:
         raise Missing
     return msgspec.Raw(values.documents[0].encode())
-
-
-def _present(document: str | None) -> str:
-    if document is None:
-        raise Missing
-    return document
-
-
-def _cut(document: str) -> Elements:
-    """The answers to `get_element` for each element of a result."""
-    if document.startswith("["):
-        elements = msgspec.json.decode(document, type=list[msgspec.Raw])
-        return Elements([_raw({"element": element}) for element in elements])
-    pairs = msgspec.json.decode(document, type=dict[str, msgspec.Raw]) if document.startswith("{") else {}
-    if pairs and "__type" not in pairs:
-        return Elements([_raw({"pair": [key, value]}) for key, value in pairs.items()])
-    return Elements([], _raw({"whole": msgspec.Raw(document.encode())}))
 
 
 def _raw(value: Any) -> msgspec.Raw:

@@ -65,6 +65,8 @@ class TaskRequest(Data, frozen=True, kw_only=True):
     run: RunContext
     params: dict[str, Any] = {}
     """Merged parameters: defaults, run, exports and stores that are visible here; not the node's own config."""
+    elements: dict[str, msgspec.Raw] = {}
+    """For an instance of a mapped task: the answer to `get_element` about its own index, by task, where it is known."""
     poll_state: dict[str, Any] = {}
     """What the operator kept when it last asked to be called again."""
     first_started_at: datetime | None = None

@@ -22,6 +22,7 @@ from headrace.store.agents import (
 from headrace.store.claims import Claim, claim_tasks
 from headrace.store.database import Database, Transaction
 from headrace.store.definitions import Definitions, Version
+from headrace.store.elements import Elements
 from headrace.store.pausing import set_paused
 from headrace.store.pools import add_missing_pools, delete_pool, set_pool
 from headrace.store.projects import (
@@ -116,11 +117,8 @@ from headrace.store.values import (
     attempt_of_run,
     delete_variable,
     get_connection,
-    get_document,
     get_variable,
-    instance_document,
     result_length,
-    result_of,
     set_connection,
     set_value,
     set_variable,
@@ -133,6 +131,7 @@ __all__ = [
     "Committed",
     "Database",
     "Definitions",
+    "Elements",
     "EventRow",
     "FileError",
     "Held",
@@ -182,7 +181,6 @@ __all__ = [
     "file_digests",
     "forget_agents",
     "get_connection",
-    "get_document",
     "get_run",
     "get_schedule",
     "get_variable",
@@ -191,7 +189,6 @@ __all__ = [
     "has_expired_leases",
     "has_lost_tasks",
     "held_tasks",
-    "instance_document",
     "last_event_id",
     "latest_attempt",
     "list_edges",
@@ -217,7 +214,6 @@ __all__ = [
     "rescue_tasks",
     "resign",
     "result_length",
-    "result_of",
     "revision_content",
     "revive_attempt",
     "run_changes",

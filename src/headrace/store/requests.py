@@ -15,6 +15,7 @@ from headrace.state import Layer, Task, merge, visible_params
 from headrace.store.claims import Claim
 from headrace.store.database import Transaction
 from headrace.store.definitions import Definitions, Version
+from headrace.store.elements import Elements
 from headrace.store.sql import Sql
 
 RUN_OF_ATTEMPT = Sql(
@@ -60,7 +61,11 @@ class Requests:
         self, tx: Transaction, claims: Sequence[Claim], logs: Mapping[int, str], kill_grace_seconds: float
     ) -> list[TaskRequest]:
         """Requests for tasks that were just claimed. `logs` gives the path of each one's log file."""
-        return [self._request(tx, claim.task, claim.has_stores, logs, kill_grace_seconds) for claim in claims]
+        elements = self._elements(tx, [claim.task for claim in claims])
+        return [
+            self._request(tx, claim.task, claim.has_stores, elements.get(claim.task.id, {}), logs, kill_grace_seconds)
+            for claim in claims
+        ]
 
     def run(self, tx: Transaction, attempt_id: int) -> RunInfo:
         """The run of an attempt."""
@@ -71,11 +76,32 @@ class Requests:
                 self._runs.popitem(last=False)
         return known
 
+    def _elements(self, tx: Transaction, tasks: Sequence[Task]) -> dict[int, dict[str, msgspec.Raw]]:
+        """What each instance is mapped over, in the common case of a single result: one question for all of them."""
+        wanted: dict[tuple[int, str], list[Task]] = {}
+        for task in tasks:
+            if task.is_instance:
+                length = tx.shared(Definitions).node(tx, self.run(tx, task.attempt_id).version_id, task).expand
+                if length is not None and length.op == "result":
+                    wanted.setdefault((task.attempt_id, length.task), []).append(task)
+        found: dict[int, dict[str, msgspec.Raw]] = {}
+        for (attempt_id, key), instances in wanted.items():
+            indexes = [task.map_index for task in instances]
+            elements = tx.shared(Elements).elements(tx, attempt_id, key, indexes)
+            found.update((one.id, {key: elements[one.map_index]}) for one in instances if one.map_index in elements)
+        return found
+
     def _needs_layers(self, info: RunInfo, task: Task) -> bool:
         return info.is_layered or task.grown_by is not None
 
     def _request(
-        self, tx: Transaction, task: Task, has_stores: bool, logs: Mapping[int, str], kill_grace_seconds: float
+        self,
+        tx: Transaction,
+        task: Task,
+        has_stores: bool,
+        elements: dict[str, msgspec.Raw],
+        logs: Mapping[int, str],
+        kill_grace_seconds: float,
     ) -> TaskRequest:
         info = self.run(tx, task.attempt_id)
         definitions = tx.shared(Definitions)
@@ -100,6 +126,7 @@ class Requests:
             source=info.source,
             run=info.context,
             params=params,
+            elements=elements,
             poll_state=msgspec.json.decode(task.poll_state) if task.poll_state else {},
             first_started_at=_instant(task.first_started_at),
             has_map_consumers=task.key in info.version.mapped_over,

@@ -40,8 +40,9 @@ UPDATE_RUN = Sql(
 TASKS = Sql(f"SELECT {SELECTED} FROM task WHERE id IN :ids[]")
 TASKS_AND_PARENTS = Sql(
     f"""
-    SELECT {SELECTED} FROM task
-    WHERE id IN :ids[] OR id IN (SELECT child.parent_id FROM task AS child WHERE child.id IN :ids[])
+    SELECT {SELECTED} FROM task WHERE id IN :ids[]
+    UNION ALL
+    SELECT {SELECTED} FROM task WHERE id IN (SELECT child.parent_id FROM task AS child WHERE child.id IN :ids[])
     """
 )
 DOWNSTREAM = Sql(
