@@ -9,7 +9,8 @@ from typing import Any
 
 from benchmarks import workloads
 from headrace.clock import SystemClock
-from headrace.projects import find_files, parse_files, save_parsed
+from headrace.projects import find_files, parse_files
+from headrace.projects.saving import save_parsed
 from headrace.store import Store
 
 _FILES = 1000

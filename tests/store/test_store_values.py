@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
+import pytest
 from store_bench import flow, group, node
 
 from headrace.definition import Length, Node, Retry
-from headrace.store import clear_tasks, set_value, task_values
+from headrace.store import Elements, RunGraph, claim_tasks, clear_tasks, set_value, task_values
 
 
 def values(bench, attempt_id: int, key: str, name: str = "return_value"):
@@ -187,3 +189,40 @@ def test_a_store_of_a_failed_try_is_not_seen(bench):
     agent_id = bench.agent()
     bench.end(bench.claim(agent_id)[0], "failed")
     assert params_of(bench, agent_id, "b") == {}
+
+
+@pytest.mark.parametrize(
+    ("document", "length", "answers"),
+    [
+        (b"[7, [8]]", 2, [{"element": 7}, {"element": [8]}]),
+        (b'{"a": 1, "b": null}', 2, [{"pair": ["a", 1]}, {"pair": ["b", None]}]),
+        (b'{"__type": "set", "__value": [1, 2]}', 2, [{"whole": {"__type": "set", "__value": [1, 2]}}] * 2),
+    ],
+)
+def test_each_instance_is_told_its_own_element(bench, document, length, answers):
+    expand = Length(op="result", task="a")
+    bench.start(
+        flow(node("a"), Node(key="m", parent="", kind="mapped", operator="work", upstream=("a",), expand=expand))
+    )
+    agent_id = bench.agent()
+    (a,) = bench.claim(agent_id)
+    bench.end(a, values={"return_value": document}, lengths={"return_value": length})
+    with bench.store.begin() as tx:
+        graph = RunGraph(tx, bench.now)
+        claims = claim_tasks(tx, graph, agent_id, "default", 100)
+        requests = bench.requests.build(tx, claims, {}, 5.0)
+    assert [msgspec.json.decode(request.elements["a"]) for request in requests] == answers
+
+
+def test_an_instance_mapped_over_instances_is_told_the_result_of_its_own(bench):
+    first = Node(key="m", parent="", kind="mapped", operator="work", expand=Length(op="literal", length=3))
+    second = Node(
+        key="n", parent="", kind="mapped", operator="work", upstream=("m",), expand=Length(op="result", task="m")
+    )
+    attempt_id = bench.start(flow(first, second))
+    agent_id = bench.agent()
+    for one in bench.claim(agent_id):
+        bench.end(one, values={} if one.map_index == 1 else {"return_value": str(one.map_index).encode()})
+    with bench.store.begin() as tx:
+        found = Elements().elements(tx, attempt_id, "m", [0, 1, 2])
+    assert {index: msgspec.json.decode(one) for index, one in found.items()} == {0: {"element": 0}, 1: {"element": 2}}
