@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -34,7 +34,7 @@ SKELETON = Sql(
     """
 )
 STORES = Sql("SELECT task_id, kind, document FROM value WHERE attempt_id = :attempt_id AND kind IN ('export', 'store')")
-ANCESTOR = Sql("SELECT id, parent_id, key, body FROM task WHERE id = :id")
+ANCESTORS = Sql("SELECT id, parent_id, key, body FROM task WHERE id IN :ids[]")
 
 
 class RunInfo(NamedTuple):
@@ -56,12 +56,14 @@ class Requests:
         self._limit = limit
         self._runs: OrderedDict[int, RunInfo] = OrderedDict()
         self._above: OrderedDict[int, Mapping[str, Any]] = OrderedDict()
+        self._ancestors: OrderedDict[int, tuple[int | None, str, str | None]] = OrderedDict()
 
     def build(
         self, tx: Transaction, claims: Sequence[Claim], logs: Mapping[int, str], kill_grace_seconds: float
     ) -> list[TaskRequest]:
         """Requests for tasks that were just claimed. `logs` gives the path of each one's log file."""
         elements = self._elements(tx, [claim.task for claim in claims])
+        self._learn_ancestors(tx, self._parents(tx, [claim.task for claim in claims if not claim.has_stores]))
         return [
             self._request(tx, claim.task, claim.has_stores, elements.get(claim.task.id, {}), logs, kill_grace_seconds)
             for claim in claims
@@ -91,6 +93,11 @@ class Requests:
             found.update((one.id, {key: elements[one.map_index]}) for one in instances if one.map_index in elements)
         return found
 
+    def _parents(self, tx: Transaction, tasks: Sequence[Task]) -> list[int]:
+        """Of those tasks whose parameters depend on what lies above them."""
+        layered = [task for task in tasks if self._needs_layers(self.run(tx, task.attempt_id), task)]
+        return [task.parent_id for task in layered if task.parent_id is not None]
+
     def _needs_layers(self, info: RunInfo, task: Task) -> bool:
         return info.is_layered or task.grown_by is not None
 
@@ -112,7 +119,7 @@ class Requests:
         if has_stores:
             params = visible_params(base, _layers(tx, task.attempt_id, info), task.id)
         elif self._needs_layers(info, task):
-            params = merge(self._merge_above(tx, task, info, base), node.export)
+            params = merge(self._merge_above(tx, task.parent_id, info, base), node.export)
         else:
             params = {**base[0], **base[1]}
         return TaskRequest(
@@ -135,21 +142,35 @@ class Requests:
         )
 
     def _merge_above(
-        self, tx: Transaction, task: Task, info: RunInfo, base: tuple[Mapping[str, Any], ...]
+        self, tx: Transaction, parent_id: int | None, info: RunInfo, base: tuple[Mapping[str, Any], ...]
     ) -> dict[str, Any]:
-        """Base and exports of every ancestor. Siblings share the answer, so it is kept by parent."""
-        if task.parent_id is None:
-            return dict(base[0])
-        known = self._above.get(task.parent_id)
+        """Base and exports of every ancestor. Siblings share the answer, and so do cousins in part."""
+        if parent_id is None:
+            return merge(merge({}, base[0]), base[1])
+        known = self._above.get(parent_id)
         if known is None:
-            exports = _exports_above(tx, task.parent_id, info)
-            merged: dict[str, Any] = {}
-            for mapping in (*base, *exports):
-                merge(merged, mapping)
-            known = self._above[task.parent_id] = merged
-            while len(self._above) > self._limit:
-                self._above.popitem(last=False)
+            if parent_id not in self._ancestors:
+                self._learn_ancestors(tx, [parent_id])
+            above_id, key, body = self._ancestors[parent_id]
+            node = info.version.nodes[key] if body is None else node_from_json(body)
+            known = self._above[parent_id] = merge(self._merge_above(tx, above_id, info, base), node.export)
+            _shorten(self._above, self._limit)
         return merge({}, known)
+
+    def _learn_ancestors(self, tx: Transaction, ids: Iterable[int]) -> None:
+        """Read what lies above tasks, a level at a time for all of them."""
+        _shorten(self._ancestors, self._limit)
+        level = {task_id for task_id in ids if task_id not in self._ancestors}
+        while level:
+            rows = tx.run(ANCESTORS, {"ids": sorted(level)})
+            self._ancestors.update((task_id, (parent_id, key, body)) for task_id, parent_id, key, body in rows)
+            above = {parent_id for _, parent_id, _, _ in rows if parent_id is not None}
+            level = above - self._ancestors.keys()
+
+
+def _shorten(cache: OrderedDict[Any, Any], limit: int) -> None:
+    while len(cache) > limit:
+        cache.popitem(last=False)
 
 
 def _load_run(tx: Transaction, attempt_id: int) -> RunInfo:
@@ -185,17 +206,6 @@ def _load_run(tx: Transaction, attempt_id: int) -> RunInfo:
 
 def _instant(micros: int | None) -> Any:
     return None if micros is None else from_micros(micros)
-
-
-def _exports_above(tx: Transaction, task_id: int, info: RunInfo) -> list[Mapping[str, Any]]:
-    exports: list[Mapping[str, Any]] = []
-    current: int | None = task_id
-    while current is not None:
-        ((_, parent_id, key, body),) = tx.run(ANCESTOR, {"id": current})
-        node = info.version.nodes[key] if body is None else node_from_json(body)
-        exports.append(node.export)
-        current = parent_id
-    return exports[::-1]
 
 
 def _layers(tx: Transaction, attempt_id: int, info: RunInfo) -> dict[int, Layer]:
