@@ -29,7 +29,7 @@ MAY_IMPORT = {
     "authoring": {"definition"},
     "authoring.dag": {"authoring", "definition", "timetable"},
     "authoring.dig": {"authoring", "definition", "timetable"},
-    "compat": {"authoring", "authoring.dag", "operators"},
+    "compat": {"authoring", "authoring.dag", "definition", "operators"},
     "projects": {"authoring", "definition", "handoff", "settings", "store", "timetable"},
     # what is true
     "state": {"definition", "handoff"},

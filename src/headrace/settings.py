@@ -98,8 +98,7 @@ class ParserSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitsSettings:
     default_pool_slots: int = _setting(128, "Slots of the pool that tasks use unless they name another.", minimum=1)
-    max_value_bytes: int = _setting(4 * 1024 * 1024, "The largest result of a task, as JSON.", minimum=1)
-    max_tasks_per_run: int = _setting(200_000, "How many tasks one run may have, with those added later.", minimum=1)
+    max_value_bytes: int = _setting(50 * 1024 * 1024, "The largest result of a task, as JSON.", minimum=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

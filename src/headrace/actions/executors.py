@@ -39,5 +39,6 @@ def local_executor(settings: Settings, broker: StoreBroker, slots: int | None = 
         load_timeout_seconds=settings.parser.timeout_seconds,
         max_zygotes=settings.agent.max_zygotes,
         tries_per_process=settings.agent.reuse_limit,
+        limit_bytes=settings.limits.max_value_bytes,
     )
     return LocalExecutor(broker, slots or settings.agent.slots, options, contents=broker.content)

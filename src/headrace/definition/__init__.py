@@ -6,6 +6,7 @@ Front ends end here and the engine begins here. This room imports nothing of our
 from headrace.definition.codec import digest, node_from_json, nodes_from_json, to_json, workflow_from_json
 from headrace.definition.graph import check_nodes, check_workflow, find_cycle, leaves
 from headrace.definition.workflow import (
+    CRON_PRESETS,
     NOOP,
     ROOT,
     TRIGGER_RULES,
@@ -21,6 +22,7 @@ from headrace.definition.workflow import (
 )
 
 __all__ = [
+    "CRON_PRESETS",
     "NOOP",
     "ROOT",
     "TRIGGER_RULES",

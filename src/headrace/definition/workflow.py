@@ -120,6 +120,19 @@ class Node(Data, frozen=True, kw_only=True):
     doc: str = ""
 
 
+CRON_PRESETS = {
+    "@hourly": "0 * * * *",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0",
+    "@monthly": "0 0 1 * *",
+    "@quarterly": "0 0 1 */3 *",
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+}
+"""Names for common cron expressions."""
+
+
 class Schedule(Data, frozen=True, kw_only=True):
     """When runs start by themselves. The timetable room turns it into logical times.
 

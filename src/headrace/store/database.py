@@ -58,7 +58,7 @@ class Transaction:
     def run(self, statement: Sql, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Run a hot statement and return its rows."""
         cursor = self._run(statement, parameters or {})
-        return cursor.fetchall() if cursor.description is not None else []
+        return cursor.fetchall() if statement.has_rows else []
 
     def change(self, statement: Sql, parameters: Mapping[str, Any] | None = None) -> int:
         """Run a hot statement and return how many rows it changed."""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 _LIST = re.compile(r"IN :(\w+)\[\]")
 _ONLY = re.compile(r"\[\[(sqlite|postgres): (.*?)\]\]", re.DOTALL)
+_ROWS = re.compile(r"\s*(SELECT|PRAGMA|WITH)\b")
 _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
 
 
@@ -19,6 +20,8 @@ class Sql:
 
     def __init__(self, text: str, *, rows: Sequence[tuple[str, str]] = ()) -> None:
         """`rows` names the columns of `ROWS(:rows)` with their PostgreSQL types."""
+        # Known here, because asking a driver for it makes it describe every column of every answer.
+        self.has_rows = _ROWS.match(text) is not None or "RETURNING" in text
         self.sqlite = _for_sqlite(text, rows)
         self.postgres = _for_postgres(text, rows)
 

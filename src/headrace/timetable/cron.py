@@ -12,20 +12,10 @@ from typing import Literal, NamedTuple
 
 from cronsim import CronSim, CronSimError
 
+from headrace.definition import CRON_PRESETS
 from headrace.errors import DefinitionError, did_you_mean
 
 Dialect = Literal["airflow", "digdag"]
-
-PRESETS = {
-    "@hourly": "0 * * * *",
-    "@daily": "0 0 * * *",
-    "@midnight": "0 0 * * *",
-    "@weekly": "0 0 * * 0",
-    "@monthly": "0 0 1 * *",
-    "@quarterly": "0 0 1 */3 *",
-    "@yearly": "0 0 1 1 *",
-    "@annually": "0 0 1 1 *",
-}
 
 
 class _Field(NamedTuple):
@@ -74,11 +64,11 @@ class CronPattern:
 
 def parse_cron(expression: str, dialect: Dialect) -> tuple[CronPattern, ...]:
     """The alternatives of an expression. Raises a DefinitionError that names the field that is wrong."""
-    text = PRESETS.get(expression.strip().lower(), expression) if dialect == "airflow" else expression
+    text = CRON_PRESETS.get(expression.strip().lower(), expression) if dialect == "airflow" else expression
     if text.strip().startswith("@"):
         raise DefinitionError(
             f"unknown schedule: `{expression}`",
-            hint=did_you_mean(expression, (*PRESETS, "@once", "@continuous")) if dialect == "airflow" else None,
+            hint=did_you_mean(expression, (*CRON_PRESETS, "@once", "@continuous")) if dialect == "airflow" else None,
         )
     return tuple(_parse_alternative(alternative, expression, dialect) for alternative in text.split("|"))
 

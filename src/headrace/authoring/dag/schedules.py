@@ -8,19 +8,8 @@ from typing import Any, Literal
 
 from headrace.authoring.dag.dags import DAG
 from headrace.clock import iso
-from headrace.definition import Place, Schedule
+from headrace.definition import CRON_PRESETS, Place, Schedule
 from headrace.errors import DefinitionError
-
-PRESETS = {
-    "@hourly": "0 * * * *",
-    "@daily": "0 0 * * *",
-    "@midnight": "0 0 * * *",
-    "@weekly": "0 0 * * 0",
-    "@monthly": "0 0 1 * *",
-    "@quarterly": "0 0 1 */3 *",
-    "@yearly": "0 0 1 1 *",
-    "@annually": "0 0 1 1 *",
-}
 
 
 def schedule_of(dag: DAG, place: Place) -> Schedule | None:
@@ -71,7 +60,7 @@ def _type_and_spec(dag: DAG, place: Place) -> tuple[str, dict[str, Any]]:
         return value[1:], {}
     zone = timezone_name(dag.timezone)
     return "cron", {
-        "expression": PRESETS.get(value, value),
+        "expression": CRON_PRESETS.get(value, value),
         "timezone": zone,
         "semantics": "airflow",
         "intervals": False,

@@ -5,11 +5,11 @@ from __future__ import annotations
 import datetime as _datetime
 from typing import Any
 
-from headrace.authoring.dag.schedules import PRESETS
 from headrace.authoring.dag.task_instance import to_pendulum
+from headrace.definition import CRON_PRESETS
 
 utc = _datetime.UTC
-cron_presets = dict(PRESETS)
+cron_presets = dict(CRON_PRESETS)
 
 
 def utcnow() -> Any:
