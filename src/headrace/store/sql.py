@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 _LIST = re.compile(r"IN :(\w+)\[\]")
 _ONLY = re.compile(r"\[\[(sqlite|postgres): (.*?)\]\]", re.DOTALL)
-_ROWS = re.compile(r"\s*(SELECT|PRAGMA|WITH)\b")
+_ROWS = re.compile(r"\s*(SELECT|WITH|PRAGMA|EXPLAIN)\b")
 _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
 
 
