@@ -7,6 +7,7 @@ from sqlalchemy import text
 
 from headrace.store import agents, pruning, schedules, timers
 from headrace.store.database import Transaction
+from headrace.store.sql import Sql
 
 STATEMENTS = {
     "due schedules": (schedules.IS_DUE, {"now": 1}, "ix_schedule_due"),
@@ -59,8 +60,7 @@ def explain(bench, statement, parameters) -> str:
 
 
 def rows(tx: Transaction, verb: str, statement, parameters):
-    class Explained:
-        sqlite = f"{verb} {statement.sqlite}"
-        postgres = f"{verb} {statement.postgres}"
-
-    return tx.run(Explained, parameters)
+    explained = Sql("SELECT 1")
+    explained.sqlite = f"{verb} {statement.sqlite}"
+    explained.postgres = f"{verb} {statement.postgres}"
+    return tx.run(explained, parameters)
