@@ -81,6 +81,8 @@ def run_to_end(settings: Settings, parsing: Parsing, warm: WarmStart, wish: Wish
     warm.broker.broker = Broker(parts.store)
     parsed = parsing.result()
     workflow = choose(parsed, wish.workflow)
+    for warning in workflow.warnings:
+        click.echo(f"warning: {warning}", err=True)
     local = LocalRun(parts, warm.executor, is_private=wish.url is None, slots=wish.slots, isolation=wish.isolation)
     with _listening() as interrupts:
         try:

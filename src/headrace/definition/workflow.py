@@ -178,6 +178,8 @@ class Workflow(Data, frozen=True, kw_only=True):
     """Whether a second run for the same logical time is refused."""
     tags: tuple[str, ...] = ()
     description: str = ""
+    warnings: tuple[str, ...] = ()
+    """What the file asks for and the engine does not do."""
     place: Place = Place()
 
     @property

@@ -6,6 +6,7 @@ Each file has a transaction of its own, so that one mistake costs one file. Save
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
@@ -30,6 +31,8 @@ from headrace.store import (
     save_schedule,
 )
 from headrace.timetable import Slot, Timetable, timetable_for
+
+_log = logging.getLogger("headrace.projects")
 
 
 class SavedFile(NamedTuple):
@@ -57,6 +60,8 @@ def save_parsed(
     rivals: list[ParsedFile] = []
     for one in parsed:
         saved[one.file] = _save(store, project_name, root, one, now)
+        for warning in (text for workflow in one.workflows for text in workflow.warnings):
+            _log.warning("`%s` of project `%s`: %s", one.file, project_name, warning)
         if saved[one.file].is_rival:
             rivals.append(one)
     # Once more, because the other file may have given the workflow up, and was saved later.

@@ -9,6 +9,7 @@ from typing import Any
 from headrace.authoring.dag.dags import DAG, effective_leaves
 from headrace.authoring.dag.order import effective_weights
 from headrace.authoring.dag.schedules import schedule_of, timezone_name
+from headrace.authoring.dag.unsupported import warnings_of
 from headrace.definition import (
     NOOP,
     ROOT,
@@ -47,6 +48,7 @@ def compile_dag(dag: DAG, root: Path) -> Workflow:
         is_paused_at_creation=dag.is_paused_upon_creation is True,
         tags=tuple(sorted(dag.tags)),
         description=dag.description or "",
+        warnings=warnings_of(dag),
         place=place,
     )
     return check_workflow(workflow)

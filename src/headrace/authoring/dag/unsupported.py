@@ -1,0 +1,35 @@
+"""Arguments that change how Airflow runs a DAG and that the engine does not act on: accepted, but never silently."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+_OF_DAG = (
+    "deadline",
+    "fail_fast",
+    "max_consecutive_failed_dag_runs",
+    "on_failure_callback",
+    "on_success_callback",
+    "sla_miss_callback",
+)
+_OF_TASK = ("depends_on_past", "retry_policy", "run_as_user", "sla", "wait_for_downstream")
+
+
+def warnings_of(dag: Any) -> tuple[str, ...]:
+    """One sentence for each argument that has no effect."""
+    return (*_of_dag(dag), *_of_tasks(dag))
+
+
+def _of_dag(dag: Any) -> Iterator[str]:
+    for name in _OF_DAG:
+        if getattr(dag, name, None):
+            yield f"`{name}` of DAG `{dag.dag_id}` has no effect yet"
+
+
+def _of_tasks(dag: Any) -> Iterator[str]:
+    for name in _OF_TASK:
+        tasks = [key for key, task in dag.task_dict.items() if getattr(task.settings, name, None)]
+        if tasks:
+            others = f" and {len(tasks) - 1} more" if len(tasks) > 1 else ""
+            yield f"`{name}` of task `{tasks[0]}`{others} has no effect yet"

@@ -1,0 +1,30 @@
+"""What the engine does not act on is said, never swallowed."""
+
+from __future__ import annotations
+
+import pytest
+
+SOURCE = """
+from airflow import DAG
+from airflow.operators.empty import EmptyOperator
+
+with DAG("flow", schedule=None, {of_dag}):
+    for name in "abc":
+        EmptyOperator(task_id=name, {of_task})
+"""
+
+
+@pytest.mark.parametrize(
+    ("of_dag", "of_task", "warnings"),
+    [
+        ("", "", ()),
+        ("fail_fast=True", "", ("`fail_fast` of DAG `flow` has no effect yet",)),
+        ("on_failure_callback=print", "", ("`on_failure_callback` of DAG `flow` has no effect yet",)),
+        ("", "depends_on_past=True", ("`depends_on_past` of task `a` and 2 more has no effect yet",)),
+        ("", "on_failure_callback=print", ()),
+    ],
+)
+def test_an_argument_without_effect_is_named(project, of_dag, of_task, warnings):
+    project.load(SOURCE.format(of_dag=of_dag, of_task=of_task))
+    (workflow,) = project.file.workflows
+    assert workflow.warnings == warnings
