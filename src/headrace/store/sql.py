@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 _LIST = re.compile(r"IN :(\w+)\[\]")
 _ONLY = re.compile(r"\[\[(sqlite|postgres): (.*?)\]\]", re.DOTALL)
-_ROWS = re.compile(r"\s*(SELECT|WITH|PRAGMA|EXPLAIN)\b")
+_WITHOUT_ROWS = re.compile(r"\s*(INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|ANALYZE|SET|\[\[postgres: NOTIFY)\b")
 _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
 
 
@@ -21,7 +21,7 @@ class Sql:
     def __init__(self, text: str, *, rows: Sequence[tuple[str, str]] = ()) -> None:
         """`rows` names the columns of `ROWS(:rows)` with their PostgreSQL types."""
         # Known here, because asking a driver for it makes it describe every column of every answer.
-        self.has_rows = _ROWS.match(text) is not None or "RETURNING" in text
+        self.has_rows = _WITHOUT_ROWS.match(text) is None or "RETURNING" in text
         self.sqlite = _for_sqlite(text, rows)
         self.postgres = _for_postgres(text, rows)
 
