@@ -30,11 +30,6 @@ _DIRECTIVES = frozenset(("_command", "_check", "_retry", "_secrets"))
 """Keys of a task that no operator needs to ask for."""
 
 
-def warm_up() -> None:
-    """Get ready what every task needs, so that processes forked later have it."""
-    _evaluator.warm_up()
-
-
 def run_dig_task(file: DigFile, request: TaskRequest, channel: Channel) -> TaskResult:
     """Run one try. Failures of the task come back as results; only the end of the process itself is raised."""
     values: dict[str, Any] = {}

@@ -23,7 +23,6 @@ _WORKFLOW = """
 WORKFLOWS = Sql(f"{_WORKFLOW} WHERE workflow.id > :after AND NOT workflow.is_gone ORDER BY workflow.id LIMIT :limit")
 WORKFLOWS_BY_NAME = Sql(f"{_WORKFLOW} WHERE workflow.name = :name ORDER BY workflow.is_gone, workflow.id")
 WORKFLOW_NAMES = Sql("SELECT DISTINCT name FROM workflow WHERE NOT is_gone")
-WORKFLOW_COUNT = Sql("SELECT count(*) FROM workflow WHERE NOT is_gone")
 VERSION_OF_ATTEMPT = Sql("SELECT workflow_version_id FROM attempt WHERE id = :id")
 DEFINITION = Sql("SELECT current_version_id FROM workflow WHERE id = :id")
 
@@ -310,11 +309,6 @@ def workflows_named(tx: Transaction, name: str) -> list[WorkflowRow]:
 
 def workflow_names(tx: Transaction) -> list[str]:
     return [row[0] for row in tx.run(WORKFLOW_NAMES)]
-
-
-def count_workflows(tx: Transaction) -> int:
-    ((count,),) = tx.run(WORKFLOW_COUNT)
-    return int(count)
 
 
 def current_version_of(tx: Transaction, workflow_id: int) -> int:

@@ -67,7 +67,6 @@ OCCUPATION = Sql(
     GROUP BY workflow.id, workflow.current_version_id, workflow.is_paused
     """
 )
-ACTIVE_RUNS = Sql("SELECT count(*) FROM run WHERE workflow_id = :workflow_id AND state IN ('queued', 'running')")
 
 
 class ScheduleRow(NamedTuple):
@@ -133,9 +132,3 @@ def occupations(tx: Transaction, workflow_ids: Sequence[int]) -> dict[int, Occup
     """What workflows are doing. Asked once their schedules are locked, it misses nothing that others have started."""
     rows = tx.run(OCCUPATION, {"ids": list(workflow_ids)})
     return {row[0]: Occupation(row[1], bool(row[2]), row[3], row[4]) for row in rows}
-
-
-def active_runs(tx: Transaction, workflow_id: int) -> int:
-    """How many runs of a workflow are queued or running."""
-    ((count,),) = tx.run(ACTIVE_RUNS, {"workflow_id": workflow_id})
-    return int(count)
