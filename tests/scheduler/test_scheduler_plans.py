@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import pytest
 from sqlalchemy import text
 
 from headrace.store import agents, pruning, schedules, timers
 from headrace.store.database import Transaction
-from headrace.store.sql import Sql
 
 STATEMENTS = {
     "due schedules": (schedules.IS_DUE, {"now": 1}, "ix_schedule_due"),
@@ -60,7 +61,8 @@ def explain(bench, statement, parameters) -> str:
 
 
 def rows(tx: Transaction, verb: str, statement, parameters):
-    explained = Sql("SELECT 1")
+    explained = copy(statement)
     explained.sqlite = f"{verb} {statement.sqlite}"
     explained.postgres = f"{verb} {statement.postgres}"
+    explained.has_rows = True
     return tx.run(explained, parameters)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import pytest
 
 from headrace.agent import Agent
 from headrace.state import HELD
 from headrace.store import Store, agents, claims, ensure_project, results, runs, task_rows
-from headrace.store.sql import Sql
 from headrace.testing.simulation import SqliteArena, main, simulate, simulate_all, tell
 
 SEEDS = 60
@@ -91,7 +92,7 @@ def test_it_tells_when_consequences_are_not_followed(monkeypatch):
 
 
 def test_it_tells_when_a_logical_time_gets_two_runs(monkeypatch):
-    changed = Sql("SELECT 1")
+    changed = copy(runs.INSERT_RUN)
     changed.sqlite = runs.INSERT_RUN.sqlite.replace(":unique_at,", "NULL,").replace(":key,", ":key || random(),")
     monkeypatch.setattr(runs, "INSERT_RUN", changed)
     monkeypatch.setattr("headrace.scheduler.run_starter.move_schedules", lambda *_: None)
@@ -116,7 +117,7 @@ def test_it_tells_when_writes_do_not_name_the_version_that_they_were_decided_for
 def patch_sql(monkeypatch, module, name: str, old: str, new: str) -> None:
     """Take a condition out of a hot statement."""
     before = getattr(module, name)
-    changed = Sql("SELECT 1")
+    changed = copy(before)
     assert old in before.sqlite and old in before.postgres
     changed.sqlite, changed.postgres = before.sqlite.replace(old, new), before.postgres.replace(old, new)
     monkeypatch.setattr(module, name, changed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from pathlib import Path
 
 import pytest
@@ -131,9 +132,10 @@ def reads_everything(line: str) -> bool:
 
 def explain(bench: Bench, statement: Sql, parameters: dict) -> list[str]:
     """The plan of a statement with these parameters, one step a line."""
-    explained = Sql("SELECT 1")
+    explained = copy(statement)
     explained.sqlite = f"EXPLAIN QUERY PLAN {statement.sqlite}"
     explained.postgres = f"EXPLAIN {statement.postgres}"
+    explained.has_rows = True
     with bench.store.begin() as tx:
         return [str(row[-1]) for row in tx.run(explained, parameters)]
 

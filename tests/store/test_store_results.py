@@ -264,14 +264,14 @@ def test_a_cancel_between_two_claims_loses_nothing(bench):
     agent_id, taken = other.agent(), []
 
     def cancel(tx):
-        original = tx.change_each
+        original = tx.write_each
 
-        def claim_first(statement, rows):
+        def claim_first(statement, rows, check=None):
             if not taken:
                 taken.extend(other.claim(agent_id))
-            return original(statement, rows)
+            original(statement, rows, check)
 
-        tx.change_each = claim_first
+        tx.write_each = claim_first
         return cancel_attempt(tx, attempt_id, bench.now)
 
     bench.store.transact(cancel)

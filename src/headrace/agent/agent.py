@@ -246,9 +246,11 @@ class Agent:
     def _claim(self, tx: Transaction, graph: RunGraph, committed: Committed | None) -> list[Claim]:
         claims: list[Claim] = []
         free = min(self._executor.free_slots(), self._options.slots - len(self._running))
+        is_likely = committed is not None and committed.scheduled > 0
         for queue in self._options.queues:
             if len(claims) < free:
-                claims += claim_tasks(tx, graph, self.id, queue, free - len(claims), self._options.attempt_id)
+                limit = free - len(claims)
+                claims += claim_tasks(tx, graph, self.id, queue, limit, self._options.attempt_id, is_likely)
         # Asked for only when it may be there: most workflows have no task without code that waits in the queue.
         if committed is None or committed.scheduled_inline or self._had_inline:
             inline = claim_tasks(tx, graph, self.id, INLINE_QUEUE, INLINE_BATCH, self._options.attempt_id)

@@ -5,6 +5,7 @@ This file follows a try from its submission to its result; `fleet.py` looks afte
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections import deque
@@ -30,6 +31,8 @@ _EXIT_SECONDS = 5.0
 """A child that has nothing more to do gets this long to leave by itself."""
 _HANG_UP_SECONDS = 1.0
 """A process whose socket is closed is dead or will never report; its end should be known by then."""
+_CORES = os.cpu_count() or 1
+"""With more tries than this under way nobody has the time to rehearse: what a rehearsal takes, tries would use."""
 _REUSABLE_OUTCOMES = ("success", "skipped", "again")
 
 
@@ -148,7 +151,7 @@ class LocalExecutor:
         zygote.used_at = time.monotonic()
         while zygote.waiting and (worker := zygote.take(may_reuse(zygote.waiting[0].request))) is not None:
             self._start(zygote, zygote.waiting.popleft(), worker)
-        zygote.order_children(self._slots)
+        zygote.order_children(self._slots, is_crowded=len(self._tries) > _CORES)
         self._loop.update(zygote.control)
 
     def _start(self, zygote: Zygote, attempt: Try, worker: Worker) -> None:

@@ -99,7 +99,7 @@ class Zygote:
     def forks_failed(self, count: int) -> None:
         self._forking -= count
 
-    def order_children(self, slots: int) -> None:
+    def order_children(self, slots: int, is_crowded: bool) -> None:
         """Ask for the children that waiting tries need, and for as many spares as were lately taken."""
         now = time.monotonic()
         while self._demand and self._demand[0] < now - _DEMAND_SECONDS:
@@ -108,7 +108,7 @@ class Zygote:
         missing = wanted - len(self.spares) - self._forking
         if missing > 0:
             self._forking += missing
-            self.control.send(Fork(count=missing))
+            self.control.send(Fork(count=missing, has_time=not (is_crowded or self.waiting)))
 
     def forget(self, worker: Worker) -> None:
         """Do not give this child any work again."""

@@ -31,6 +31,8 @@ class Fork(Data, frozen=True, kw_only=True, tag="fork"):
     """Fork this many children now; each is announced by its own `Forked`."""
 
     count: int = 1
+    has_time: bool = True
+    """Whether they are forked ahead of need on a machine with time to spare, so that they may rehearse."""
 
 
 class Loaded(Data, frozen=True, kw_only=True, tag="loaded"):

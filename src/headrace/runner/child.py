@@ -37,14 +37,15 @@ Run = Callable[[Any, TaskRequest, Channel], TaskResult]
 
 
 def live(
-    parent: int, sock: socket.socket, output: int, run: Run, file: Any, rehearsal: Rehearsal, limit_bytes: int
+    parent: int, sock: socket.socket, output: int, run: Run, file: Any, rehearsal: Rehearsal | None, limit_bytes: int
 ) -> NoReturn:
     """The whole life of a child, from right after the fork. Never returns into the parent's code."""
     try:
         os.setsid()
         die_with_parent(parent)
-        # Printed lines of a rehearsal end in the parent's output, which is nowhere.
-        rehearse(rehearsal, times=1)
+        if rehearsal is not None:
+            # Printed lines of a rehearsal end in the parent's output, which is nowhere.
+            rehearse(rehearsal, times=1)
         _become_task_process(output)
         _serve(Line(sock, limit_bytes), run, file)
     except BaseException:

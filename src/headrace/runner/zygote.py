@@ -85,18 +85,18 @@ class Zygote:
             raise EOFError
         for message in self._reader.feed(data):
             if isinstance(message, Fork):
-                self._fork_many(message.count)
+                self._fork_many(message.count, message.has_time)
 
-    def _fork_many(self, count: int) -> None:
+    def _fork_many(self, count: int, has_time: bool) -> None:
         for done in range(count):
             try:
-                self._fork_one()
+                self._fork_one(self._rehearsal if has_time else None)
             except OSError as error:
                 message = f"could not start a task process: {error.strerror}"
                 send(self._control, ForkFailed(count=count - done, message=message))
                 return
 
-    def _fork_one(self) -> None:
+    def _fork_one(self, rehearsal: Rehearsal | None) -> None:
         ours, theirs = socket.socketpair()
         output_read, output_write = os.pipe()
         try:
@@ -107,7 +107,7 @@ class Zygote:
                 self._control.close()
                 os.close(self._wake_read)
                 os.close(self._wake_write)
-                live(self._pid, theirs, output_write, self._run, self._file, self._rehearsal, self._limit_bytes)
+                live(self._pid, theirs, output_write, self._run, self._file, rehearsal, self._limit_bytes)
             self._children.add(pid)
             socket.send_fds(self._control, [frame(Forked(pid=pid))], [ours.fileno(), output_read])
         finally:

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from headrace.state import INLINE_QUEUE, Actor, Event, State, Task
-from headrace.store.database import Transaction
+from headrace.store.database import Reply, Transaction
 from headrace.store.definitions import Definitions
 from headrace.store.run_graph import RunGraph
 from headrace.store.sql import Sql
@@ -81,13 +81,20 @@ class Claim(NamedTuple):
 
 
 def claim_tasks(
-    tx: Transaction, graph: RunGraph, agent_id: int, queue: str, limit: int, attempt_id: int | None = None
+    tx: Transaction,
+    graph: RunGraph,
+    agent_id: int,
+    queue: str,
+    limit: int,
+    attempt_id: int | None = None,
+    is_likely: bool = False,
 ) -> list[Claim]:
     """Take up to `limit` scheduled tasks of a queue under the agent's lease. They are running when this commits.
 
     With `attempt_id`: only tasks of that attempt, whatever queue they name and even if the workflow is paused.
+    `is_likely`: the caller knows of tasks that wait, so whatever the claim needs is asked for at once.
     """
-    allowed = _allowed(tx, queue, limit, attempt_id)
+    allowed = _allowed(tx, queue, limit, attempt_id, is_likely)
     if not allowed:
         return []
     parameters = {
@@ -104,7 +111,7 @@ def claim_tasks(
     # A new execution begins without the results of an earlier one.
     again = [task.id for task, _ in claims if task.fence > 1]
     if again:
-        tx.change(DELETE_VALUES, {"ids": again})
+        tx.write(DELETE_VALUES, {"ids": again})
     return claims
 
 
@@ -112,7 +119,7 @@ def _event(task: Task, before: State, after: State, now: int) -> Event:
     return Event(task.attempt_id, task.id, before, after, Actor.CLAIM, task.try_number, now)
 
 
-def _allowed(tx: Transaction, queue: str, limit: int, attempt_id: int | None) -> list[Candidate]:
+def _allowed(tx: Transaction, queue: str, limit: int, attempt_id: int | None, is_likely: bool) -> list[Candidate]:
     """The next tasks that no limit forbids, in the order in which they should run."""
     allowed: list[Candidate] = []
     full_pools: set[str] = set()
@@ -121,7 +128,7 @@ def _allowed(tx: Transaction, queue: str, limit: int, attempt_id: int | None) ->
     use = _Use(tx)
     while len(allowed) < limit:
         asked = limit + len(seen)
-        rows = tx.run(
+        candidates = tx.ask(
             CANDIDATES if attempt_id is None else CANDIDATES_OF_ATTEMPT,
             {
                 "queue": queue,
@@ -131,6 +138,9 @@ def _allowed(tx: Transaction, queue: str, limit: int, attempt_id: int | None) ->
                 "full_attempts": sorted(full_attempts),
             },
         )
+        if is_likely and queue != INLINE_QUEUE:
+            use.ask()
+        rows = candidates.rows()
         fresh = [Candidate(*row) for row in rows if row[0] not in seen]
         seen.update(candidate.id for candidate in fresh)
         for candidate in fresh:
@@ -148,6 +158,7 @@ class _Use:
     def __init__(self, tx: Transaction) -> None:
         self._tx = tx
         self._definitions = tx.shared(Definitions)
+        self._answer: Reply | None = None
         self._slots: dict[str, int] | None = None
         self._used: Counter[str] = Counter()
         self._active: Counter[tuple[int | None, int | None, str | None]] = Counter()
@@ -162,11 +173,16 @@ class _Use:
         self._count(candidate.attempt_id, candidate.workflow_id, candidate.key, 1)
         return True
 
+    def ask(self) -> Reply:
+        """Have it counted, once; to be called after the candidates were asked for, which takes the claim lock."""
+        if self._answer is None:
+            self._answer = self._tx.ask(USE)
+        return self._answer
+
     def _load(self) -> dict[str, int]:
-        """Read once, and only after the claim lock is held."""
         if self._slots is None:
             self._slots = {}
-            for pool, slots, attempt_id, workflow_id, key, count in self._tx.run(USE):
+            for pool, slots, attempt_id, workflow_id, key, count in self.ask().rows():
                 if attempt_id is None:
                     self._slots[pool] = slots
                 else:

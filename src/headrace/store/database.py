@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 from sqlalchemy import Connection, CursorResult, Engine, Executable, create_engine, event, make_url
@@ -19,7 +19,9 @@ from sqlalchemy import exc as sa_errors
 from sqlalchemy.pool import NullPool
 
 from headrace.errors import ConflictError, StoreError, StoreUnreachableError
-from headrace.store.sql import Sql
+from headrace.store.postgres_line import PostgresLine
+from headrace.store.sql import Check, Sql
+from headrace.store.sqlite_line import SqliteLine
 
 T = TypeVar("T")
 
@@ -34,13 +36,46 @@ _UNREACHABLE_CODES = ("08", "57", "3D", "28", "25P03")
 """PostgreSQL: how codes begin that mean a connection was refused or ended; the last one because of FROZEN_SECONDS."""
 
 
-class Transaction:
-    """Statements on one connection. `run` takes hot SQL, `execute` takes SQLAlchemy Core."""
+BEGIN = Sql("[[sqlite: BEGIN IMMEDIATE]][[postgres: BEGIN]]")
+"""SQLite has one writer: taking the lock first means that nothing read in the transaction can be stale."""
+COMMIT = Sql("COMMIT")
+ROLLBACK = Sql("ROLLBACK")
 
-    def __init__(self, database: Database, connection: Connection) -> None:
+
+class Reply(Protocol):
+    """The answer to a statement, which may still be on its way."""
+
+    def rows(self) -> list[tuple[Any, ...]]: ...
+
+    def changed(self) -> int: ...
+
+
+class Line(Protocol):
+    """Takes hot statements in order. It may keep them back until somebody wants an answer."""
+
+    has_answered: bool
+
+    def ask(self, statement: Sql, parameters: Mapping[str, Any], check: Check | None = None) -> Reply: ...
+
+    def flush(self) -> None: ...
+
+    def settle(self) -> None: ...
+
+    def forget(self) -> None: ...
+
+
+class Transaction:
+    """Statements on one connection.
+
+    Hot SQL: `run` for rows, `change` for how many rows it changed, `write` for what need not be known now, `ask` for
+    what will be wanted soon. The latter two save round trips: on PostgreSQL they travel with the next `run`, `change`
+    or commit, which then also raises what is wrong with them. `execute` takes SQLAlchemy Core.
+    """
+
+    def __init__(self, database: Database, connection: Connection, line: Line) -> None:
         self._database = database
         self._connection = connection
-        self._cursor: Any = connection.connection.cursor()
+        self._line = line
         self.dialect = database.dialect
         self.should_notify = False
         """Whether other processes have something new to look at after the commit."""
@@ -53,65 +88,76 @@ class Transaction:
     @property
     def connection(self) -> Connection:
         """For what only SQLAlchemy can do, such as creating tables."""
+        self._line.flush()
         return self._connection
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the server has reacted to anything."""
+        return self._line.has_answered
 
     def run(self, statement: Sql, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Run a hot statement and return its rows."""
-        cursor = self._run(statement, parameters or {})
-        return cursor.fetchall() if statement.has_rows else []
+        return self.ask(statement, parameters).rows()
 
     def change(self, statement: Sql, parameters: Mapping[str, Any] | None = None) -> int:
         """Run a hot statement and return how many rows it changed."""
-        return int(self._run(statement, parameters or {}).rowcount)
+        return self.ask(statement, parameters).changed()
 
-    def _run(self, statement: Sql, parameters: Mapping[str, Any]) -> Any:
+    def ask(self, statement: Sql, parameters: Mapping[str, Any] | None = None) -> Reply:
+        """Run a hot statement whose answer will be wanted soon, but not before others were asked."""
         self._database.statements += 1
-        if self.dialect == "sqlite":
-            parameters = {
-                name: _json.encode(value).decode() if type(value) in (list, tuple) else value
-                for name, value in parameters.items()
-            }
-            self._cursor.execute(statement.sqlite, parameters)
-        else:
-            self._cursor.execute(
-                statement.postgres, {n: list(v) if type(v) is tuple else v for n, v in parameters.items()}
-            )
-        return self._cursor
+        return self._line.ask(statement, parameters or {})
 
-    def change_each(self, statement: Sql, rows: Sequence[Any]) -> int:
-        """Run a statement that reads `ROWS(:rows)`, with structs or mappings as rows."""
+    def write(self, statement: Sql, parameters: Mapping[str, Any] | None = None) -> None:
+        """Run a hot statement whose answer nobody needs."""
+        self.ask(statement, parameters)
+
+    def write_each(self, statement: Sql, rows: Sequence[Any], check: Check | None = None) -> None:
+        """Run a statement that reads `ROWS(:rows)`, with structs or mappings as rows.
+
+        `check` is told how many rows it changed, before the transaction ends.
+        """
         self._database.statements += 1
-        self._cursor.execute(statement.render(self.dialect), {"rows": _json.encode(rows).decode()})
-        return int(self._cursor.rowcount)
+        self._line.ask(statement, {"rows": _json.encode(rows).decode()}, check)
 
     def insert_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> int:
         """SQLite only: one prepared statement for many rows, which beats reading them from JSON when there are many."""
         self._database.statements += 1
-        self._cursor.executemany(statement, rows)
-        return int(self._cursor.rowcount)
+        cursor = self._connection.connection.cursor()
+        cursor.executemany(statement, rows)
+        changed = int(cursor.rowcount)
+        cursor.close()
+        return changed
 
     def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
         """Run a SQLAlchemy Core statement."""
         self._database.statements += 1
-        return self._connection.execute(statement, parameters)
+        return self.connection.execute(statement, parameters)
 
     def shared(self, factory: Callable[[], T]) -> T:
         """What all transactions of this database share in this process, such as a cache; made on first use."""
         return self._database.shared(factory)
 
     def begin(self) -> None:
-        # SQLite has one writer: taking the lock first means that nothing read in the transaction can be stale.
-        self._cursor.execute("BEGIN IMMEDIATE" if self.dialect == "sqlite" else "BEGIN")
+        self._line.forget()
+        self._line.ask(BEGIN, {})
+
+    def flush(self) -> None:
+        """Send what was kept back."""
+        self._line.flush()
 
     def commit(self) -> None:
         self._database.commits += 1
-        self._cursor.execute("COMMIT")
+        self._line.settle()  # a check that fails must come before the commit, not with it
+        self._line.ask(COMMIT, {}).changed()
 
     def rollback(self) -> None:
-        self._cursor.execute("ROLLBACK")
+        self._line.forget()
+        self._line.ask(ROLLBACK, {}).changed()
 
     def close(self) -> None:
-        self._cursor.close()
+        self._line.flush()
         if self._connection.in_transaction():
             self._connection.commit()
 
@@ -151,22 +197,14 @@ class Database:
         """A transaction that may write. It is committed at the end of the block unless the block raises."""
         with self._translated():
             tx = self._begin()
-        try:
-            with self._translated():
-                yield tx
-                tx.commit()
-        except BaseException:
-            self._abort(tx)
-            raise
-        tx.close()
-        for action in tx.after_commit:
-            action()
+        with self._committing(tx):
+            yield tx
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
         """Statements that only read, each on its own snapshot."""
         with self._translated():
-            tx = Transaction(self, self._connection())
+            tx = self._transaction()
             try:
                 yield tx
             finally:
@@ -175,14 +213,35 @@ class Database:
     def transact(self, work: Callable[[Transaction], T], tries: int = 20) -> T:
         """Run `work` in a transaction, again if somebody else was first."""
         for number in range(1, tries + 1):
+            is_used = self._is_connected
+            with self._translated():
+                tx = self._transaction()
+                tx.begin()
             try:
-                with self.begin() as tx:
+                with self._committing(tx):
                     return work(tx)
             except ConflictError:
                 if number == tries:
                     raise
                 time.sleep(min(0.002 * number, 0.05))
+            except StoreUnreachableError:
+                # It may have broken since its last use, as after a restart of the server, before anything happened.
+                if tx.has_begun or not is_used:
+                    raise
         raise AssertionError("unreachable")
+
+    @contextmanager
+    def _committing(self, tx: Transaction) -> Iterator[None]:
+        try:
+            with self._translated():
+                yield
+                tx.commit()
+        except BaseException:
+            self._abort(tx)
+            raise
+        tx.close()
+        for action in tx.after_commit:
+            action()
 
     def close(self) -> None:
         """Close this thread's connection."""
@@ -195,25 +254,32 @@ class Database:
         self.close()
         self._engine.dispose()
 
-    def _connection(self) -> Connection:
+    @property
+    def _is_connected(self) -> bool:
+        return getattr(self._local, "connection", None) is not None
+
+    def _transaction(self) -> Transaction:
         connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None or connection.closed or connection.invalidated:
-            connection = self._engine.connect()
-            self._local.connection = connection
-        return connection
+            connection = self._local.connection = self._engine.connect()
+            driver = connection.connection.driver_connection
+            self._local.line = SqliteLine(driver) if self.dialect == "sqlite" else PostgresLine(driver)
+        return Transaction(self, connection, self._local.line)
 
     def _begin(self) -> Transaction:
-        is_fresh = getattr(self._local, "connection", None) is None
+        is_fresh = not self._is_connected
         try:
-            tx = Transaction(self, self._connection())
+            tx = self._transaction()
             tx.begin()
+            tx.flush()
         except Exception:
             self._drop_connection()
             if is_fresh:
                 raise
             # It broke since its last use, as after a restart of the server. Nothing has happened on it yet.
-            tx = Transaction(self, self._connection())
+            tx = self._transaction()
             tx.begin()
+            tx.flush()
         return tx
 
     def _abort(self, tx: Transaction) -> None:

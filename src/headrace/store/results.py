@@ -146,7 +146,7 @@ def _try_row(task: Task, state: State, error: TaskError | None, log: str | None,
 
 def _write_tries(tx: Transaction, rows: Sequence[dict[str, Any]]) -> None:
     if rows:
-        tx.change_each(INSERT_TRIES, rows)
+        tx.write_each(INSERT_TRIES, rows)
 
 
 def _write_values(tx: Transaction, accepted: Sequence[tuple[Task, TaskResult]]) -> None:
@@ -163,9 +163,9 @@ def _write_values(tx: Transaction, accepted: Sequence[tuple[Task, TaskResult]]) 
         if result.export or result.store or result.reset:
             with_stores.add(task.attempt_id)
     if rows:
-        tx.change_each(UPSERT_VALUES, rows)
+        tx.write_each(UPSERT_VALUES, rows)
     if with_stores:
-        tx.change(MARK_STORES, {"ids": sorted(with_stores), "yes": True})
+        tx.write(MARK_STORES, {"ids": sorted(with_stores), "yes": True})
 
 
 def _value_row(task: Task, kind: str, name: str, document: str, length: int | None) -> dict[str, Any]:

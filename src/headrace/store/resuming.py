@@ -49,6 +49,6 @@ def resume_tasks(tx: Transaction, attempt_id: int, tasks: Sequence[Task]) -> lis
             resumed.append(task)
             copies.append({"old_id": old_id, "new_id": task.id, "attempt_id": attempt_id})
     if copies:
-        tx.change_each(COPY_VALUES, copies)
+        tx.write_each(COPY_VALUES, copies)
         tx.change(MARK_STORES, {"id": attempt_id, "yes": True})
     return resumed

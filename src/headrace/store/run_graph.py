@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 from headrace.definition import Node
 from headrace.handoff import RETURN_VALUE
 from headrace.state import FINISHED, TIMED, Attempt, Edge, Event, Link, MapSource, Task
-from headrace.store.database import Transaction
+from headrace.store.database import Reply, Transaction
 from headrace.store.definitions import Definitions
 from headrace.store.sql import Sql
 from headrace.store.task_rows import SELECTED, insert_events, insert_tasks, to_task, update_tasks
@@ -114,9 +114,13 @@ class RunGraph:
             self._attempts[row[0]] = Attempt(*row)
 
     def load_with_parents(self, ids: Collection[int]) -> list[Task]:
-        """Read tasks and, in the same statement, the parents that they will report to."""
-        for row in self._tx.run(TASKS_AND_PARENTS, {"ids": list(ids)}):
+        """Read tasks that end, with the parents and the downstream tasks that will hear of it."""
+        ids = list(ids)
+        tasks = self._tx.ask(TASKS_AND_PARENTS, {"ids": ids})
+        downstream = self._tx.ask(DOWNSTREAM, {"ids": ids})
+        for row in tasks.rows():
             self._known(to_task(row))
+        self._link(ids, downstream)
         return [self._tasks[task_id] for task_id in ids if task_id in self._tasks]
 
     # ---- state.Graph -------------------------------------------------------------------------------------------
@@ -144,8 +148,7 @@ class RunGraph:
         for task_id in missing:
             self._downstream[task_id] = []
         if stored:
-            for upstream_id, is_setup, *row in self._tx.run(DOWNSTREAM, {"ids": stored}):
-                self._downstream[upstream_id].append(Link(upstream_id, self._known(to_task(row)), bool(is_setup)))
+            self._link(stored, self._tx.ask(DOWNSTREAM, {"ids": stored}))
         if missing and self._edges:
             self._link_unwritten(set(missing))
         return [link for task_id in ids for link in self._downstream[task_id] if not link.far.is_superseded]
@@ -242,9 +245,14 @@ class RunGraph:
             "ended_at": attempt.ended_at,
             "reason": attempt.reason,
         }
-        self._tx.change(UPDATE_ATTEMPT, values)
-        self._tx.change(UPDATE_RUN, values)
+        self._tx.write(UPDATE_ATTEMPT, values)
+        self._tx.write(UPDATE_RUN, values)
         attempt.is_changed = False
+
+    def _link(self, ids: Iterable[int], downstream: Reply) -> None:
+        self._downstream.update((task_id, []) for task_id in ids)
+        for upstream_id, is_setup, *row in downstream.rows():
+            self._downstream[upstream_id].append(Link(upstream_id, self._known(to_task(row)), bool(is_setup)))
 
     def _known(self, task: Task) -> Task:
         return self._tasks.setdefault(task.id, task)

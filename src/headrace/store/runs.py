@@ -184,7 +184,7 @@ def _start(tx: Transaction, graph: RunGraph, advance: Advance, attempt: Attempt)
     attempt.root_id = growth.tasks[0].id
     if workflow.timeout_seconds is not None:
         timeout_at = graph.now + round(workflow.timeout_seconds * 1_000_000)
-        tx.change(SET_TIMEOUT, {"id": attempt.id, "timeout_at": timeout_at})
+        tx.write(SET_TIMEOUT, {"id": attempt.id, "timeout_at": timeout_at})
     resumed = resume_tasks(tx, attempt.id, growth.tasks)
     advance.start(attempt, growth.tasks[0], resumed)
 

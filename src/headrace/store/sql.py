@@ -7,11 +7,16 @@ parameter; `ROWS(:rows)` reads a list of rows as a table; `[[postgres: …]]` is
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+Check = Callable[[int], None]
+"""Told how many rows a statement changed; raises if that is not what its sender can live with."""
 
 _LIST = re.compile(r"IN :(\w+)\[\]")
 _ONLY = re.compile(r"\[\[(sqlite|postgres): (.*?)\]\]", re.DOTALL)
-_WITHOUT_ROWS = re.compile(r"\s*(INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|ANALYZE|SET|\[\[postgres: NOTIFY)\b")
+_WITHOUT_ROWS = re.compile(
+    r"\s*(BEGIN|COMMIT|ROLLBACK|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|ANALYZE|SET|\[\[postgres: NOTIFY)\b"
+)
 _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
 
 
@@ -23,7 +28,7 @@ class Sql:
         # Known here, because asking a driver for it makes it describe every column of every answer.
         self.has_rows = _WITHOUT_ROWS.match(text) is None or "RETURNING" in text
         self.sqlite = _for_sqlite(text, rows)
-        self.postgres = _for_postgres(text, rows)
+        self.postgres, self.postgres_parameters = _for_postgres(text, rows)
 
     def render(self, dialect: str) -> str:
         return self.sqlite if dialect == "sqlite" else self.postgres
@@ -39,8 +44,10 @@ def _for_sqlite(text: str, rows: Sequence[tuple[str, str]]) -> str:
     return _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", _keep_only(text, "sqlite"))
 
 
-def _for_postgres(text: str, rows: Sequence[tuple[str, str]]) -> str:
+def _for_postgres(text: str, rows: Sequence[tuple[str, str]]) -> tuple[str, tuple[str, ...]]:
+    """The text with numbered parameters, and their names in that order."""
     columns = ", ".join(f'"{name}" {type_}' for name, type_ in rows)
     text = text.replace("ROWS(:rows)", f"json_to_recordset(CAST(:rows AS json)) AS rows_of({columns})")
-    text = _LIST.sub(r"= ANY(:\1)", _keep_only(text, "postgres")).replace("%", "%%")
-    return _PARAMETER.sub(r"%(\1)s", text)
+    text = _LIST.sub(r"= ANY(:\1)", _keep_only(text, "postgres"))
+    names = tuple(dict.fromkeys(_PARAMETER.findall(text)))
+    return _PARAMETER.sub(lambda match: f"${names.index(match[1]) + 1}", text), names

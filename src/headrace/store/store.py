@@ -60,7 +60,7 @@ class Store:
 
     def _notify(self, tx: Transaction) -> bool:
         if tx.should_notify and self.is_shared:
-            tx.change(NOTIFY)
+            tx.write(NOTIFY)
         return tx.should_notify
 
     def clock_offset(self) -> timedelta:

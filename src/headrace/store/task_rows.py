@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -86,21 +87,28 @@ def to_task(row: Sequence[Any]) -> Task:
 
 
 def update_tasks(tx: Transaction, tasks: Sequence[Task]) -> None:
-    """Write changed tasks, each only over the version that it was read as. Raises ConflictError if one lost."""
+    """Write changed tasks, each only over the version that it was read as.
+
+    If one lost, there is a ConflictError, at the latest when the transaction ends.
+    """
     if not tasks:
         return
+    check = partial(_all_changed, len(tasks))
     if tx.dialect == "sqlite" and len(tasks) > _FEW:
         rows = [
             (*(getattr(task, name) for name in CHANGING_COLUMNS), task.id, task.version)
             for task in tasks
         ]  # fmt: skip
-        changed = tx.insert_many(_UPDATE_TASK_SQLITE, rows)
+        check(tx.insert_many(_UPDATE_TASK_SQLITE, rows))
     else:
-        changed = tx.change_each(UPDATE_TASKS, tasks)
-    if changed != len(tasks):
-        raise ConflictError(f"{len(tasks) - changed} of {len(tasks)} tasks were changed by somebody else meanwhile")
+        tx.write_each(UPDATE_TASKS, tasks, check)
     for task in tasks:
         task.version += 1
+
+
+def _all_changed(expected: int, changed: int) -> None:
+    if changed != expected:
+        raise ConflictError(f"{expected - changed} of {expected} tasks were changed by somebody else meanwhile")
 
 
 def insert_tasks(tx: Transaction, tasks: Sequence[Task], edges: Sequence[Edge]) -> None:
@@ -109,12 +117,12 @@ def insert_tasks(tx: Transaction, tasks: Sequence[Task], edges: Sequence[Edge]) 
         if tx.dialect == "sqlite" and len(tasks) > _FEW:
             tx.insert_many(_INSERT_TASK_SQLITE, [msgspec.structs.astuple(task) for task in tasks])
         else:
-            tx.change_each(INSERT_TASKS, tasks)
+            tx.write_each(INSERT_TASKS, tasks)
     if edges:
         if tx.dialect == "sqlite" and len(edges) > _FEW:
             tx.insert_many(_INSERT_EDGE_SQLITE, edges)
         else:
-            tx.change_each(INSERT_EDGES, [edge._asdict() for edge in edges])
+            tx.write_each(INSERT_EDGES, [edge._asdict() for edge in edges])
 
 
 def insert_events(tx: Transaction, events: Sequence[Event]) -> None:
@@ -124,4 +132,4 @@ def insert_events(tx: Transaction, events: Sequence[Event]) -> None:
     if tx.dialect == "sqlite" and len(events) > _FEW:
         tx.insert_many(_INSERT_EVENT_SQLITE, events)
     else:
-        tx.change_each(INSERT_EVENTS, [event._asdict() for event in events])
+        tx.write_each(INSERT_EVENTS, [event._asdict() for event in events])

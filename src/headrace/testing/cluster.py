@@ -197,17 +197,17 @@ class Cluster:
 
     def _let_agents_claim_inside(self, tx: Transaction) -> None:
         """On PostgreSQL agents claim while another transaction, which has read the tasks, is about to write them."""
-        write = tx.change_each
+        write = tx.write_each
 
-        def overtaken(statement: object, rows: object) -> int:
+        def overtaken(statement: object, rows: object, check: object = None) -> None:
             idle = [node for node in self.agents if self._only_claims(node)]
             if self.faults is not None and idle and self.random.random() < 0.5:
                 faults, self.faults = self.faults, None
                 self.step_agent(self.random.choice(idle))
                 self.faults = faults
-            return write(statement, rows)  # type: ignore[arg-type]
+            write(statement, rows, check)  # type: ignore[arg-type]
 
-        object.__setattr__(tx, "change_each", overtaken)
+        object.__setattr__(tx, "write_each", overtaken)
 
     def _only_claims(self, node: Node) -> bool:
         """Whether its next step takes no lock that a transaction under way may hold."""
