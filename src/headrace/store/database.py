@@ -404,7 +404,9 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 def _prepare_postgres(connection: Any, _record: Any) -> None:
     connection.execute(f"SET idle_in_transaction_session_timeout = '{FROZEN_SECONDS}s'")
     # Every hot statement has its index. A plan that was made and kept while the tables were small would otherwise read
-    # whole tables for as long as the connection lives; compiling statements costs more than running them.
+    # whole tables for as long as the connection lives; compiling statements costs more than running them, and so does
+    # planning them anew for each list of parameters.
     for habit in ("enable_seqscan", "enable_hashjoin", "enable_mergejoin", "jit"):
         connection.execute(f"SET {habit} = off")
+    connection.execute("SET plan_cache_mode = force_generic_plan")
     connection.commit()
