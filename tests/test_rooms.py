@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "scheduler": {"store", "state", "timetable", "definition"},
     "handoff": {"definition"},
     "executor": {"handoff", "logs", "definition", "settings", "plugins"},
-    "agent": {"store", "state", "executor", "handoff", "logs", "definition", "settings"},
+    "agent": {"store", "state", "executor", "handoff", "logs", "definition", "settings", "timetable"},
     "runner": {"handoff", "authoring", "authoring.dag", "authoring.dig", "operators", "definition", "template"},
     "triggerer": {"store", "state", "handoff"},
     "operators": {"authoring", "authoring.dag", "authoring.dig", "definition", "handoff", "template"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from headrace.errors import StateError
 from headrace.executor import Executor
 from headrace.projects import ParsedFile
 from headrace.store import (
+    Definitions,
     RunRow,
     TaskRow,
     Transaction,
@@ -29,6 +31,7 @@ from headrace.store import (
     live_agents,
     running_runs,
     save_file,
+    version_of_attempt,
 )
 
 _STARTING_MICROS = 60_000_000
@@ -57,6 +60,8 @@ class LocalRun:
         self._failure: BaseException | None = None
         self._thread: threading.Thread | None = None
         self._wake: Any = lambda: None
+        self._serve: Any = lambda attempt_id: None
+        self._adopted: list[int] = []
         self.run_id = 0
 
     def start(
@@ -97,9 +102,19 @@ class LocalRun:
 
     def cancel(self) -> None:
         """Stop the run cleanly; it has ended when `wait` says so."""
-        run = self.row()
-        if run.is_active:
-            self._parts.store.transact(lambda tx: cancel_attempt(tx, run.attempt_id, self._now()))
+        for run in self._active_runs():
+            self._parts.store.transact(partial(cancel_attempt, attempt_id=run.attempt_id, now=self._now()))
+
+    def adopt(self, run_id: int, attempt_id: int) -> None:
+        """Work on a run that one of the run's own tasks has started, and do not end before it."""
+
+        def add_pools(tx: Transaction) -> None:
+            version = tx.shared(Definitions).version(tx, version_of_attempt(tx, attempt_id))
+            add_missing_pools(tx, (node.pool for node in _every(version.workflow.nodes)))
+
+        self._parts.store.transact(add_pools)
+        self._adopted.append(run_id)
+        self._serve(attempt_id)
 
     def kill(self) -> None:
         """Stop working at once."""
@@ -152,16 +167,21 @@ class LocalRun:
         )
         timekeeper = Timekeeper(self._parts.store, self._parts.clock, self._parts.settings.scheduler.poll_seconds)
         agent.start()
-        self._wake = agent.wake
+        self._wake, self._serve = agent.wake, agent.serve
         self._parts.store.wakeups.start()
         try:
             while not self._must_end.is_set():
-                if timekeeper.tick() and not self.row().is_active:
+                if timekeeper.tick() and not self._active_runs():
                     break
                 agent.step(timekeeper.wait_seconds())
         finally:
             # Tasks of other runs, which a store with several agents may have given us, end in peace.
             agent.stop(0.0 if self._is_private or self._must_end.is_set() else float("inf"))
+
+    def _active_runs(self) -> list[RunRow]:
+        with self._parts.store.read() as tx:
+            runs = [get_run(tx, run_id) for run_id in (self.run_id, *self._adopted)]
+        return [run for run in runs if run is not None and run.is_active]
 
     def _now(self) -> int:
         return to_micros(self._parts.clock.now())

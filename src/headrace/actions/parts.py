@@ -30,7 +30,7 @@ class Parts(msgspec.Struct, frozen=True):
 
     def local_executor(self, slots: int | None = None) -> LocalExecutor:
         """Processes on this machine."""
-        return local_executor(self.settings, Broker(self.store), slots)
+        return local_executor(self.settings, Broker(self.store, self.clock), slots)
 
     def agent(
         self,
@@ -54,5 +54,5 @@ class Parts(msgspec.Struct, frozen=True):
             isolation=isolation or given.isolation,
             name=name,
         )
-        inline = InlineExecutor(Broker(self.store))
+        inline = InlineExecutor(Broker(self.store, self.clock))
         return Agent(self.store, self.clock, executor, inline, self.settings.logs_dir, options)

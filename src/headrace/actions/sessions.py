@@ -6,17 +6,14 @@ from datetime import UTC, datetime
 
 from headrace.definition import Workflow
 from headrace.errors import UsageError
-from headrace.timetable import Slot, timetable_for, zone_of
+from headrace.timetable import Slot, manual_slot, timetable_for, zone_of
 
 WORDS = ("now", "hourly", "daily", "schedule", "last")
 
 
-def manual_slot(workflow: Workflow, text: str | None, now: datetime) -> Slot:
+def slot_of(workflow: Workflow, text: str | None, now: datetime) -> Slot:
     """The slot of a run for the time that `text` says, by the workflow's clock; without text: for now."""
-    at = logical_time(workflow, text, now)
-    if workflow.schedule is None:
-        return Slot(at, at, at, at)
-    return timetable_for(workflow.schedule, workflow.timezone).manual(at)
+    return manual_slot(workflow, logical_time(workflow, text, now))
 
 
 def logical_time(workflow: Workflow, text: str | None, now: datetime) -> datetime:

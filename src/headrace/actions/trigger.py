@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from headrace.actions.finding import find_workflow
-from headrace.actions.sessions import manual_slot
+from headrace.actions.sessions import slot_of
 from headrace.clock import Clock, iso, to_micros
 from headrace.definition import Workflow
 from headrace.errors import StateError
@@ -59,7 +59,7 @@ def create_manual_run(
 
     A private run starts at once and beside any other, whatever limits and pauses say.
     """
-    slot = manual_slot(workflow, session, now)
+    slot = slot_of(workflow, session, now)
     new = NewRun(
         workflow_id=workflow_id,
         key=run_key or f"manual__{now.isoformat()}",

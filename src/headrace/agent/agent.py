@@ -67,7 +67,7 @@ class AgentOptions:
     """Between two attempts to reach a database that is away."""
     kill_grace_seconds: float = 5.0
     attempt_id: int | None = None
-    """Serve only this attempt: a private agent for one run."""
+    """Serve only this attempt, and what is added by `serve`: a private agent for one run."""
     isolation: Isolation = "process"
     """For tasks that do not say how they want to be isolated."""
     name: str = ""
@@ -91,6 +91,7 @@ class Agent:
         self._inline = inline
         self._logs_root = logs_root
         self._options = options
+        self._attempts = None if options.attempt_id is None else {options.attempt_id}
         self._requests = Requests(options.isolation)
         self._running: dict[tuple[int, int], TaskRequest] = {}
         self._unreported: list[Report] = []
@@ -127,6 +128,12 @@ class Agent:
         """Have the next step look for work and for tasks to be stopped. Any thread may call it."""
         self._must_look.set()
         self._executor.wake()
+
+    def serve(self, attempt_id: int) -> None:
+        """Have a private agent serve one more attempt. Any thread may call it."""
+        if self._attempts is not None:
+            self._attempts = {*self._attempts, attempt_id}
+            self.wake()
 
     def run(self, stop: Callable[[], bool]) -> None:
         """Step until told to stop."""
@@ -250,10 +257,10 @@ class Agent:
         for queue in self._options.queues:
             if len(claims) < free:
                 limit = free - len(claims)
-                claims += claim_tasks(tx, graph, self.id, queue, limit, self._options.attempt_id, is_likely)
+                claims += claim_tasks(tx, graph, self.id, queue, limit, self._attempts, is_likely)
         # Asked for only when it may be there: most workflows have no task without code that waits in the queue.
         if committed is None or committed.scheduled_inline or self._had_inline:
-            inline = claim_tasks(tx, graph, self.id, INLINE_QUEUE, INLINE_BATCH, self._options.attempt_id)
+            inline = claim_tasks(tx, graph, self.id, INLINE_QUEUE, INLINE_BATCH, self._attempts)
             self._had_inline = bool(inline)
             claims += inline
         return claims

@@ -7,7 +7,9 @@ from typing import Any
 
 import msgspec
 
-from headrace.errors import HeadraceError
+from headrace.agent.run_desk import RunDesk
+from headrace.clock import Clock, SystemClock
+from headrace.errors import HeadraceError, NotFoundError
 from headrace.handoff import RETURN_VALUE, Answer, Ask, Source, TaskRequest
 from headrace.store import (
     Elements,
@@ -32,8 +34,9 @@ class Missing(Exception):
 class Broker:
     """Called with a request and its question; answers with JSON, never with an exception."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, clock: Clock | None = None) -> None:
         self._store = store
+        self.runs = RunDesk(store, clock or SystemClock())
         self._verbs: dict[str, Callable[..., msgspec.Raw]] = {
             "get_value": self._get_value,
             "get_values": self._get_values,
@@ -46,6 +49,7 @@ class Broker:
             "get_connection": self._get_connection,
             "get_secret": self._get_secret,
             "mask": self._nothing,
+            **{name: _encoded(verb) for name, verb in self.runs.verbs.items()},
         }
 
     def __call__(self, request: TaskRequest, ask: Ask) -> Answer:
@@ -56,6 +60,8 @@ class Broker:
             return Answer(id=ask.id, value=verb(request, **ask.args))
         except Missing:
             return Answer(id=ask.id, is_missing=True)
+        except NotFoundError as error:
+            return Answer(id=ask.id, is_missing=True, error=str(error))
         except TypeError as error:
             return Answer(id=ask.id, error=f"the question `{ask.verb}` was asked wrongly: {error}")
         except HeadraceError as error:
@@ -157,6 +163,10 @@ def _document(values: TaskValues, map_index: int | None) -> msgspec.Raw:
     if not values.by_index:
         raise Missing
     return msgspec.Raw(values.documents[0].encode())
+
+
+def _encoded(verb: Callable[..., Any]) -> Callable[..., msgspec.Raw]:
+    return lambda request, **args: _raw(verb(request, **args))
 
 
 def _raw(value: Any) -> msgspec.Raw:

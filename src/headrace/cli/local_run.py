@@ -78,12 +78,14 @@ def run_to_end(settings: Settings, parsing: Parsing, warm: WarmStart, wish: Wish
     log_lines = show_log_lines(without=("headrace.scheduler",))
     params = parse_params(wish.params)
     parts = Parts.open(settings, wish.url or private_store(settings))
-    warm.broker.broker = Broker(parts.store)
+    broker = warm.broker.broker = Broker(parts.store, parts.clock)
     parsed = parsing.result()
     workflow = choose(parsed, wish.workflow)
     for warning in workflow.warnings:
         click.echo(f"warning: {warning}", err=True)
     local = LocalRun(parts, warm.executor, is_private=wish.url is None, slots=wish.slots, isolation=wish.isolation)
+    if wish.url is None:
+        broker.runs.adopt = local.adopt
     with _listening() as interrupts:
         try:
             started = local.start(parsing.root, parsed, workflow, params, wish.session)

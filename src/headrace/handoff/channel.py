@@ -31,5 +31,22 @@ class Channel(Protocol):
                                                     "schema", "extra"}
           get_secret(name)                         a secret of the project
           mask(values)                             replace these strings in this try's log from now on
+
+        About other workflows. `project` is by default the asking task's; if that has no such workflow, it is the only
+        one that has. Instants are ISO 8601. A run is {"run_id", "run_key", "project", "workflow", "type", "state",
+        "reason", "logical_time", "run_after", "started_at", "ended_at", "params", "attempt_id", "attempt_number",
+        "is_paused"}; its state is queued, running, success, failed or canceled.
+          get_workflow(workflow, project=None)     {"workflow", "project", "is_paused", "tasks": [key, …]}
+          start_run(workflow, project=None, params={}, run_key=None, logical_time="now", run_after=None,
+                    clears_existing=False)
+              the run and "is_new"; False: there was one with this key or logical time, which was left alone or, with
+              `clears_existing`, runs again from its start. A `logical_time` of None: the run has none.
+          retry_run(run_id, attempt_name="", is_resuming=True)     another attempt of a run that has ended
+          get_run(run_id) · get_run(workflow, project=None, run_key=None, logical_time=None)
+              one run; without key and time the newest. MissingError if there is none.
+          get_runs(workflow, project=None, run_keys=None, logical_times=None, states=None)     [run, …], newest first
+          get_task_states(workflow, project=None, tasks=None, group=None, run_keys=None, logical_times=None)
+              [run and "tasks": {key: {state: how many}}, …]: of the named tasks, of a group's or of all; the instances
+              of a mapped task are counted one by one
         """
         ...

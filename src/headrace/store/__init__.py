@@ -23,6 +23,7 @@ from headrace.store.claims import Claim, claim_tasks
 from headrace.store.database import Database, Transaction
 from headrace.store.definitions import Definitions, Version
 from headrace.store.elements import Elements
+from headrace.store.lookups import is_within, newest_run, runs_by_key, runs_by_time, task_counts, workflow_for
 from headrace.store.pausing import set_paused
 from headrace.store.pools import add_missing_pools, delete_pool, set_pool
 from headrace.store.projects import (
@@ -185,6 +186,7 @@ __all__ = [
     "has_expired_leases",
     "has_lost_tasks",
     "held_tasks",
+    "is_within",
     "last_event_id",
     "latest_attempt",
     "list_edges",
@@ -200,6 +202,7 @@ __all__ = [
     "lock_due_schedules",
     "lock_schedules_of_file",
     "move_schedules",
+    "newest_run",
     "next_due",
     "occupations",
     "old_runs",
@@ -215,6 +218,8 @@ __all__ = [
     "run_changes",
     "run_logs",
     "running_runs",
+    "runs_by_key",
+    "runs_by_time",
     "save_error",
     "save_file",
     "save_schedule",
@@ -227,6 +232,7 @@ __all__ = [
     "stalled_attempts",
     "start_attempt",
     "start_queued_runs",
+    "task_counts",
     "task_keys",
     "task_values",
     "tasks_with_key",
@@ -236,6 +242,7 @@ __all__ = [
     "version_of_attempt",
     "waiting_workflows",
     "wake_due_tasks",
+    "workflow_for",
     "workflow_names",
     "workflows_named",
 ]

@@ -7,6 +7,7 @@ pools and runs cannot be kept by row locks alone. The lock is taken after the at
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from typing import NamedTuple
 
 from headrace.state import INLINE_QUEUE, Actor, Event, State, Task
@@ -28,8 +29,8 @@ _CANDIDATES = """
     ORDER BY task.priority DESC, task.id LIMIT :limit [[postgres: FOR UPDATE OF task SKIP LOCKED]]
     """
 CANDIDATES = Sql(_CANDIDATES.format(scope="task.queue = :queue AND NOT workflow.is_paused"))
-CANDIDATES_OF_ATTEMPT = Sql(
-    _CANDIDATES.format(scope="task.attempt_id = :attempt_id AND (task.queue = 'inline') = (:queue = 'inline')")
+CANDIDATES_OF_ATTEMPTS = Sql(
+    _CANDIDATES.format(scope="task.attempt_id IN :attempt_ids[] AND (task.queue = 'inline') = (:queue = 'inline')")
 )
 # An agent that was given up and does not know it yet has no lease under which it could take anything.
 TAKE = Sql(
@@ -86,15 +87,15 @@ def claim_tasks(
     agent_id: int,
     queue: str,
     limit: int,
-    attempt_id: int | None = None,
+    attempt_ids: Collection[int] | None = None,
     is_likely: bool = False,
 ) -> list[Claim]:
     """Take up to `limit` scheduled tasks of a queue under the agent's lease. They are running when this commits.
 
-    With `attempt_id`: only tasks of that attempt, whatever queue they name and even if the workflow is paused.
+    With `attempt_ids`: only tasks of these attempts, whatever queue they name and even if a workflow is paused.
     `is_likely`: the caller knows of tasks that wait, so whatever the claim needs is asked for at once.
     """
-    allowed = _allowed(tx, queue, limit, attempt_id, is_likely)
+    allowed = _allowed(tx, queue, limit, attempt_ids, is_likely)
     if not allowed:
         return []
     parameters = {
@@ -119,7 +120,9 @@ def _event(task: Task, before: State, after: State, now: int) -> Event:
     return Event(task.attempt_id, task.id, before, after, Actor.CLAIM, task.try_number, now)
 
 
-def _allowed(tx: Transaction, queue: str, limit: int, attempt_id: int | None, is_likely: bool) -> list[Candidate]:
+def _allowed(
+    tx: Transaction, queue: str, limit: int, attempt_ids: Collection[int] | None, is_likely: bool
+) -> list[Candidate]:
     """The next tasks that no limit forbids, in the order in which they should run."""
     allowed: list[Candidate] = []
     full_pools: set[str] = set()
@@ -129,10 +132,10 @@ def _allowed(tx: Transaction, queue: str, limit: int, attempt_id: int | None, is
     while len(allowed) < limit:
         asked = limit + len(seen)
         candidates = tx.ask(
-            CANDIDATES if attempt_id is None else CANDIDATES_OF_ATTEMPT,
+            CANDIDATES if attempt_ids is None else CANDIDATES_OF_ATTEMPTS,
             {
                 "queue": queue,
-                "attempt_id": attempt_id,
+                "attempt_ids": sorted(attempt_ids or ()),
                 "limit": asked,
                 "full_pools": sorted(full_pools),
                 "full_attempts": sorted(full_attempts),

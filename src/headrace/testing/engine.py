@@ -62,7 +62,7 @@ class Engine:
         self.agent = self._start_agent(slots)
 
     def _start_agent(self, slots: int) -> Agent:
-        broker = Broker(self.store)
+        broker = Broker(self.store, self.clock)
         executor = InlineExecutor(broker, self._run_task)
         options = AgentOptions(slots=slots, name="engine", retry_seconds=0.0)
         logs = self.folder / "logs"

@@ -3,8 +3,9 @@
 Pure arithmetic: the present is an argument, nothing is stored and nothing waits. Imports only `definition`.
 """
 
+from headrace.timetable.manual import manual_slot
 from headrace.timetable.schedules import timetable_for
 from headrace.timetable.slots import Due, Slot, Timetable
 from headrace.timetable.walltime import zone_of
 
-__all__ = ["Due", "Slot", "Timetable", "timetable_for", "zone_of"]
+__all__ = ["Due", "Slot", "Timetable", "manual_slot", "timetable_for", "zone_of"]
