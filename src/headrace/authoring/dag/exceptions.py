@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
 
 class AirflowException(Exception):
@@ -111,6 +112,38 @@ class UnmappableXComTypePushed(AirflowException):
 
 class SerializationError(AirflowException):
     """A result cannot be stored as JSON."""
+
+
+class TaskDeferralError(AirflowException):
+    """The trigger that a task waited for failed or ended without an event."""
+
+
+class TaskDeferralTimeout(TaskDeferralError):
+    """The trigger that a task waited for did not fire in time."""
+
+
+class TaskDeferred(BaseException):
+    """Asks to wait for a trigger without a process, and to go on with a method then.
+
+    Not an Exception, so that a broad `except` does not swallow it.
+    """
+
+    def __init__(
+        self,
+        *,
+        trigger: Any,
+        method_name: str | None,
+        kwargs: dict[str, Any] | None = None,
+        timeout: timedelta | float | None = None,
+    ) -> None:
+        super().__init__()
+        self.trigger = trigger
+        self.method_name = method_name
+        self.kwargs = kwargs
+        self.timeout = timeout
+
+    def __repr__(self) -> str:
+        return f"<TaskDeferred trigger={self.trigger} method={self.method_name}>"
 
 
 class AirflowTaskTimeout(BaseException):

@@ -5,20 +5,25 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 from headrace.authoring.dag import scope
 from headrace.authoring.dag.arguments import accepted_names, with_defaults
 from headrace.authoring.dag.context import Context
+from headrace.authoring.dag.exceptions import TaskDeferralError, TaskDeferralTimeout, TaskDeferred
 from headrace.authoring.dag.mapped import OperatorPartial
 from headrace.authoring.dag.naming import check_id
 from headrace.authoring.dag.node import Callback, TaskNode, callbacks, written_at
 from headrace.authoring.dag.params import ParamsDict
 from headrace.authoring.dag.rules import WeightRule, trigger_rule_of
+from headrace.authoring.dag.triggers import BaseTrigger, StartTriggerArgs
 from headrace.authoring.dag.xcom_arg import XComArg, references_in
 from headrace.errors import did_you_mean
 
 DEFAULT_RETRY_DELAY = timedelta(seconds=300)
+TRIGGER_FAILED = "__fail__"
+"""In place of a method to go on with: the trigger has failed, and so does the task."""
+TRIGGER_TIMED_OUT = "Trigger timeout"
 _INT32 = 2**31 - 1
 
 
@@ -31,6 +36,9 @@ class BaseOperator(TaskNode):
     operator_extra_links: Collection[Any] = ()
     ui_color = "#fff"
     ui_fgcolor = "#000"
+    start_from_trigger: bool = False
+    """Whether the task waits for the trigger of `start_trigger_args` before any code of it runs."""
+    start_trigger_args: StartTriggerArgs | None = None
 
     operator_name: ClassVar[str] = ""
     """What the engine calls this operator; a class that says nothing goes by its own name."""
@@ -195,6 +203,27 @@ class BaseOperator(TaskNode):
 
     def on_kill(self) -> None:
         """Called when the task is stopped from outside: end what was started."""
+
+    def defer(
+        self,
+        *,
+        trigger: BaseTrigger,
+        method_name: str | None,
+        kwargs: dict[str, Any] | None = None,
+        timeout: timedelta | float | None = None,
+    ) -> NoReturn:
+        """Wait for the trigger without holding a process; a new instance goes on with this method and the event."""
+        raise TaskDeferred(trigger=trigger, method_name=method_name, kwargs=kwargs, timeout=timeout)
+
+    def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
+        """Called in place of `execute` when the wait for a trigger has ended."""
+        kwargs = next_kwargs or {}
+        if next_method == TRIGGER_FAILED:
+            if traceback := kwargs.get("traceback"):
+                self.log.error("the trigger failed:\n%s", "\n".join(traceback))
+            error = kwargs.get("error", "Unknown")
+            raise (TaskDeferralTimeout if error == TRIGGER_TIMED_OUT else TaskDeferralError)(error)
+        return getattr(self, next_method)(context, **kwargs)
 
     def prepare_template(self) -> None:
         """Called before the template fields are rendered."""

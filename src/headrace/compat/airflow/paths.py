@@ -42,6 +42,7 @@ _exceptions = _names(
     *("AirflowTimetableInvalid", "AirflowTaskTimeout", "AirflowTaskTerminated", "FailFastDagInvalidTriggerRule"),
     *("DagNotFound", "DagRunNotFound", "DagRunAlreadyExists", "TaskNotFound", "TaskInstanceNotFound", "PoolNotFound"),
     *("DuplicateTaskIdFound", "TaskAlreadyInTaskGroup", "ParamValidationError", "XComNotFound"),
+    *("TaskDeferred", "TaskDeferralError", "TaskDeferralTimeout"),
     *("XComForMappingNotPushed", "UnmappableXComTypePushed", "SerializationError"),
     *("RemovedInAirflow3Warning", "RemovedInAirflow4Warning", "AirflowProviderDeprecationWarning"),
 )
@@ -51,6 +52,14 @@ _python = _names("headrace.operators.python", "PythonOperator") | _branch
 _bash = _names("headrace.operators.bash", "BashOperator")
 _empty = _names("headrace.operators.empty", "EmptyOperator")
 _dummy = {"DummyOperator": _empty["EmptyOperator"]}
+_triggers = _names(
+    f"{_DAG}.triggers",
+    *("BaseTrigger", "BaseEventTrigger", "TriggerEvent", "BaseTaskEndEvent", "TaskSuccessEvent", "TaskFailedEvent"),
+    *("TaskSkippedEvent", "StartTriggerArgs"),
+)
+_external_triggers = _names("headrace.operators.triggers", "WorkflowTrigger", "DagStateTrigger", "ExternalTaskTrigger")
+_file_triggers = _names("headrace.operators.triggers", "FileTrigger", "FileDeleteTrigger")
+_time_triggers = _names("headrace.operators.triggers", "DateTimeTrigger", "TimeDeltaTrigger")
 _version = {"__version__": "headrace.compat.airflow.shims:AIRFLOW_VERSION"}
 
 _providers = "airflow.providers.standard"
@@ -90,6 +99,10 @@ PATHS: dict[str, dict[str, str]] = {
     f"{_providers}.operators.branch": _branch_parent,
     f"{_providers}.operators.empty": _empty,
     f"{_providers}.operators.python": _python | _names(_DAG, "get_current_context"),
+    f"{_providers}.triggers": {},
+    f"{_providers}.triggers.external_task": _external_triggers,
+    f"{_providers}.triggers.file": _file_triggers,
+    f"{_providers}.triggers.temporal": _time_triggers,
     "airflow.sdk": (
         _dag
         | _decorators
@@ -113,6 +126,11 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.sdk.definitions.param": _params,
     "airflow.sdk.exceptions": _exceptions,
     "airflow.sdk.timezone": _timezone,
+    "airflow.triggers": {},
+    "airflow.triggers.base": _triggers,
+    "airflow.triggers.external_task": _external_triggers,
+    "airflow.triggers.file": _file_triggers,
+    "airflow.triggers.temporal": _time_triggers,
     "airflow.utils": {},
     "airflow.utils.context": _names(_DAG, "Context"),
     "airflow.utils.dates": _dates,
