@@ -136,6 +136,7 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.utils.dates": _dates,
     "airflow.utils.decorators": _names("headrace.compat.airflow.shims", "apply_defaults"),
     "airflow.utils.edgemodifier": _labels,
+    "airflow.utils.email": _names("headrace.operators.email", "send_email"),
     "airflow.utils.helpers": _names(_DAG, "chain", "cross_downstream"),
     "airflow.utils.state": _states,
     "airflow.utils.task_group": _group,
