@@ -40,13 +40,38 @@ _HOMES = {
     "headrace.authoring.dag.exceptions": (
         "AirflowException",
         "AirflowFailException",
+        "AirflowSensorTimeout",
         "AirflowSkipException",
         "AirflowTaskTimeout",
     ),
     "headrace.operators.bash": ("BashOperator",),
     "headrace.operators.branch": ("BaseBranchOperator", "BranchPythonOperator", "ShortCircuitOperator"),
     "headrace.operators.empty": ("EmptyOperator",),
+    "headrace.operators.branch_by_time": (
+        "BranchDateTimeOperator",
+        "BranchDayOfWeekOperator",
+        "LatestOnlyOperator",
+    ),
+    "headrace.operators.email_operator": ("EmailOperator",),
+    "headrace.operators.external_python": ("BranchExternalPythonOperator", "ExternalPythonOperator"),
     "headrace.operators.python": ("PythonOperator",),
+    "headrace.operators.sensors.bash": ("BashSensor",),
+    "headrace.operators.sensors.external_task": ("ExternalTaskMarker", "ExternalTaskSensor"),
+    "headrace.operators.sensors.file": ("FileSensor",),
+    "headrace.operators.sensors.moments": (
+        "DateTimeSensor",
+        "DateTimeSensorAsync",
+        "DayOfWeekSensor",
+        "TimeDeltaSensor",
+        "TimeDeltaSensorAsync",
+        "TimeSensor",
+        "TimeSensorAsync",
+        "WaitSensor",
+    ),
+    "headrace.operators.sensors.poking": ("BaseSensorOperator", "PokeReturnValue", "poke_mode_only"),
+    "headrace.operators.sensors.python": ("PythonSensor",),
+    "headrace.operators.trigger_dag_run": ("TriggerDagRunOperator",),
+    "headrace.operators.virtualenv": ("BranchPythonVirtualenvOperator", "PythonVirtualenvOperator"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

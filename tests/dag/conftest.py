@@ -91,7 +91,9 @@ class Project:
     def nodes(self, source):
         return {node.key: node for node in self.workflow(source).nodes[1:]}
 
-    def run(self, task, *, conf=None, logical_time=datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC), **fields):
+    def run(
+        self, task, *, conf=None, logical_time=datetime(2026, 2, 3, 4, 5, 6, tzinfo=UTC), run_type="manual", **fields
+    ):
         (workflow,) = self.file.workflows
         node = next(node for node in workflow.nodes if node.key == task)
         request = TaskRequest(
@@ -104,6 +106,7 @@ class Project:
                 project="p",
                 workflow=workflow.name,
                 run_key="manual__1",
+                run_type=run_type,
                 logical_time=logical_time,
                 params=conf or {},
             ),

@@ -35,9 +35,10 @@ from headrace.store import (
     version_of_attempt,
     workflow_for,
 )
-from headrace.timetable import manual_slot
+from headrace.timetable import manual_slot, timetable_for
 
 NOW = "now"
+_SLOT = ("logical_time", "run_at", "interval_start", "interval_end")
 _CROWD = 1000
 """How many runs may ask for one and the same moment before somebody is told that it is taken."""
 
@@ -60,6 +61,7 @@ class RunDesk:
             "get_run": self._get_run,
             "get_runs": self._get_runs,
             "get_task_states": self._get_task_states,
+            "get_following_slot": self._get_following_slot,
         }
 
     # ---- asking ----------------------------------------------------------------------------------------------------
@@ -120,6 +122,16 @@ class RunDesk:
             row = workflow_for(tx, workflow, project, request.run.project)
             runs = _find(tx, row.id, run_keys, logical_times)
             return [{**_told(run), "tasks": _states(tx, run, tasks, group)} for run in runs]
+
+    def _get_following_slot(self, request: TaskRequest) -> dict[str, Any] | None:
+        with self._store.read() as tx:
+            version_id = version_of_attempt(tx, request.run.attempt_id)
+            workflow = tx.shared(Definitions).version(tx, version_id).workflow
+        if workflow.schedule is None or request.run.logical_time is None:
+            return None
+        timetable = timetable_for(workflow.schedule, workflow.timezone)
+        slot = timetable.following(timetable.slot_at(request.run.logical_time))
+        return None if slot is None else {name: iso(getattr(slot, name)) for name in _SLOT}
 
     # ---- starting --------------------------------------------------------------------------------------------------
 

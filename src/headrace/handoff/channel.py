@@ -48,5 +48,7 @@ class Channel(Protocol):
           get_task_states(workflow, project=None, tasks=None, group=None, run_keys=None, logical_times=None)
               [run and "tasks": {key: {state: how many}}, …]: of the named tasks, of a group's or of all; the instances
               of a mapped task are counted one by one
+          get_following_slot()                     {"logical_time", "run_at", "interval_start", "interval_end"} of what
+                                                   the schedule has after the asking task's run; null: nothing
         """
         ...

@@ -71,6 +71,8 @@ class TaskRequest(Data, frozen=True, kw_only=True):
     """What the operator kept when it last asked to be called again."""
     first_started_at: datetime | None = None
     """When the first try of this series began; waiting limits count from here."""
+    waited_seconds: float = 0.0
+    """How long that was before this execution began, by the store's clock."""
     has_map_consumers: bool = False
     """Whether a mapped task takes its length from this task's result, which must then be a list or a dict."""
     log_path: str = ""

@@ -138,6 +138,29 @@ def copy_lines(source: IO[bytes], target: IO[str], encoding: str) -> str:
     return line.decode(encoding, "backslashreplace").rstrip()
 
 
+def run_bash(command: str, env: dict[str, str] | None, encoding: str) -> int:
+    """Run a command in a folder of its own, copy what it prints, and return its exit code."""
+    with ExitStack() as cleanup:
+        folder = cleanup.enter_context(tempfile.TemporaryDirectory(prefix="headrace-", ignore_cleanup_errors=True))
+        process = subprocess.Popen(
+            ["bash", *_as_arguments(command, cleanup)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            env=env,
+        )
+        try:
+            assert process.stdout is not None
+            with process.stdout as output:
+                copy_lines(output, sys.stdout, encoding)
+            return process.wait()
+        finally:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
+
+
 def _as_arguments(command: str, cleanup: ExitStack) -> list[str]:
     if len(command.encode()) <= _LONGEST_ARGUMENT_BYTES:
         return ["-c", command]

@@ -60,8 +60,14 @@ class ShortCircuitOperator(PythonOperator):
     def _skip(self, instance: Any) -> None:
         everything = self.ignore_downstream_trigger_rules
         after = self.get_flat_relatives() if everything else self.get_direct_relatives()
-        instance.skipped = tuple(task.task_id for task in after if not task.is_teardown)
-        instance.xcom_push(DECISION_KEY, {"skipped": list(instance.skipped)})
+        skip_tasks(instance, [task.task_id for task in after if not task.is_teardown])
+
+
+def skip_tasks(instance: Any, tasks: Iterable[str | tuple[str, int]]) -> None:
+    """Have these tasks skipped when the present one has succeeded; one instance of a task stands for all of them."""
+    ids = dict.fromkeys(task if isinstance(task, str) else task[0] for task in tasks)
+    instance.skipped = tuple(ids)
+    instance.xcom_push(DECISION_KEY, {"skipped": list(ids)})
 
 
 def follow(operator: Any, context: Context, choice: Any) -> Any:

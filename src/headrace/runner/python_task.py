@@ -23,7 +23,10 @@ from headrace.authoring.dag.exceptions import (
     AirflowRescheduleException,
     AirflowSensorTimeout,
     AirflowSkipException,
+    AirflowTaskTerminated,
     AirflowTaskTimeout,
+    DagRunTriggerException,
+    DownstreamTasksSkipped,
     UnmappableXComTypePushed,
     XComForMappingNotPushed,
 )
@@ -40,7 +43,9 @@ from headrace.handoff import (
     failed,
     failure_of,
 )
+from headrace.operators.branch import skip_tasks
 from headrace.operators.python import PythonOperator
+from headrace.runner.programs import named
 from headrace.runner.termination import TaskTerminated
 from headrace.template.jinja import Renderer, RenderError, RenderOptions
 
@@ -86,6 +91,8 @@ def _instance(task: Any, dag: Any, request: TaskRequest, channel: Channel) -> Ta
         map_index=request.map_index,
         try_number=request.try_number,
         max_tries=request.max_tries,
+        first_started_at=request.first_started_at,
+        waited_seconds=request.waited_seconds,
     )
 
 
@@ -138,7 +145,7 @@ class _Try:
         self._call_back("execute")
         try:
             with _time_limit(task.execution_timeout.total_seconds() if task.execution_timeout else None):
-                value = task.execute(context)
+                value = self._call()
         except SystemExit as error:
             if error.code not in (None, 0):
                 raise
@@ -147,6 +154,17 @@ class _Try:
             task.post_execute_hook(context, value)
         task.post_execute(context, value)
         return value
+
+    def _call(self) -> Any:
+        """What `execute` returns, or what it wishes for by an exception instead."""
+        try:
+            return self._task.execute(self._context)
+        except DownstreamTasksSkipped as wish:
+            skip_tasks(self._instance, wish.tasks)
+        except DagRunTriggerException as wish:
+            # Named, not imported: only tasks that start other DAGs pay for what waits for them.
+            named("headrace.operators.trigger_dag_run:start_and_wait")(self._task, self._context, wish)
+        return None
 
     def _become_instance(self) -> list[int]:
         """Make the operator of this very try. Gives the ids of values that are not rendered."""
@@ -213,7 +231,7 @@ class _Try:
             return self._result("again", again_after_seconds=max(0.0, wait))
         if isinstance(error, AirflowTaskTimeout):
             self._kill()
-        is_final = isinstance(error, AirflowFailException | AirflowSensorTimeout)
+        is_final = isinstance(error, AirflowFailException | AirflowSensorTimeout | AirflowTaskTerminated)
         failure = failure_of(self._request, error)
         self._context["exception"] = error
         has_tries_left = not is_final and 0 < self._request.try_number <= self._request.max_tries

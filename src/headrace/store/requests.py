@@ -136,6 +136,7 @@ class Requests:
             elements=elements,
             poll_state=msgspec.json.decode(task.poll_state) if task.poll_state else {},
             first_started_at=_instant(task.first_started_at),
+            waited_seconds=((task.queued_at or 0) - (task.first_started_at or task.queued_at or 0)) / 1_000_000,
             has_map_consumers=task.key in info.version.mapped_over,
             log_path=logs.get(task.id, ""),
             kill_grace_seconds=kill_grace_seconds,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -28,6 +29,52 @@ class AirflowRescheduleException(AirflowException):
     def __init__(self, reschedule_date: datetime) -> None:
         super().__init__(f"call again at {reschedule_date.isoformat()}")
         self.reschedule_date = reschedule_date
+
+
+class DownstreamTasksSkipped(AirflowException):
+    """Ends the task as succeeded and has tasks after it skipped."""
+
+    def __init__(self, *, tasks: Iterable[str | tuple[str, int]]) -> None:
+        super().__init__()
+        self.tasks = list(tasks)
+
+
+class DagRunTriggerException(AirflowException):
+    """Asks to start a run of another DAG, and perhaps to wait for its end, in place of what `execute` returns."""
+
+    def __init__(
+        self,
+        *,
+        trigger_dag_id: str,
+        dag_run_id: str | None = None,
+        conf: dict[str, Any] | None = None,
+        logical_date: datetime | None = None,
+        run_after: datetime | None = None,
+        reset_dag_run: bool = False,
+        skip_when_already_exists: bool = False,
+        wait_for_completion: bool = False,
+        allowed_states: Sequence[str] = ("success",),
+        failed_states: Sequence[str] = ("failed",),
+        poke_interval: float = 60,
+        deferrable: bool = False,
+        note: str | None = None,
+    ) -> None:
+        super().__init__(f"start a run of `{trigger_dag_id}`")
+        self.trigger_dag_id = trigger_dag_id
+        self.dag_run_id = dag_run_id
+        self.conf = conf
+        self.logical_date = logical_date
+        self.run_after = run_after
+        self.reset_dag_run = reset_dag_run
+        self.skip_when_already_exists = skip_when_already_exists
+        self.wait_for_completion = wait_for_completion
+        self.allowed_states = allowed_states
+        self.failed_states = failed_states
+        self.poke_interval = poke_interval
+        self.deferrable = deferrable
+        self.note = note
+        self.is_for_now = False
+        """Its logical date is the moment at which it is made; otherwise the one that is given, or none."""
 
 
 class AirflowNotFoundException(AirflowException):

@@ -93,6 +93,8 @@ class TaskInstance:
         map_index: int = -1,
         try_number: int = 1,
         max_tries: int = 0,
+        first_started_at: datetime | None = None,
+        waited_seconds: float = 0.0,
     ) -> None:
         self.task = task
         self.dag = dag
@@ -105,6 +107,10 @@ class TaskInstance:
         self.max_tries = max_tries
         self.state = "running"
         self.started_at = datetime.now(UTC)
+        self.first_started_at = first_started_at or self.started_at
+        """When the first try of the series began: retries and reschedules do not change it, clearing does."""
+        self.waited_seconds = waited_seconds
+        """How long that was before this execution began."""
         self.pushed: dict[str, bytes] = {}
         self.lengths: dict[str, int] = {}
         self.followed: tuple[str, ...] | None = None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace.authoring.dag import scope
+from headrace.authoring.dag.conditions import run_if, skip_if
 from headrace.authoring.dag.context import CONTEXT_KEYS
 from headrace.authoring.dag.mapped import OperatorPartial
 from headrace.authoring.dag.xcom_arg import XComArg
@@ -21,6 +22,11 @@ _FLAVOURS = {
     "branch": "headrace.operators.branch:BranchPythonOperator",
     "short_circuit": "headrace.operators.branch:ShortCircuitOperator",
     "bash": "headrace.operators.bash:BashFunctionOperator",
+    "sensor": "headrace.operators.sensors.python:PythonSensor",
+    "virtualenv": "headrace.operators.virtualenv:PythonVirtualenvOperator",
+    "external_python": "headrace.operators.external_python:ExternalPythonOperator",
+    "branch_virtualenv": "headrace.operators.virtualenv:BranchPythonVirtualenvOperator",
+    "branch_external_python": "headrace.operators.external_python:BranchExternalPythonOperator",
 }
 
 _SCOPE_NAMES = ("dag", "task_group", "default_args")
@@ -178,6 +184,9 @@ class TaskDecorator:
                 raise TypeError("@task takes keyword arguments only")
             return TaskFunction(python_callable, operator_class, options)
         return lambda function: TaskFunction(function, operator_class, options)
+
+    run_if = staticmethod(run_if)
+    skip_if = staticmethod(skip_if)
 
     def __getattr__(self, name: str) -> TaskDecorator:
         if name not in _FLAVOURS:

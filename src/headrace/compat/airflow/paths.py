@@ -43,6 +43,7 @@ _exceptions = _names(
     *("DagNotFound", "DagRunNotFound", "DagRunAlreadyExists", "TaskNotFound", "TaskInstanceNotFound", "PoolNotFound"),
     *("DuplicateTaskIdFound", "TaskAlreadyInTaskGroup", "ParamValidationError", "XComNotFound"),
     *("TaskDeferred", "TaskDeferralError", "TaskDeferralTimeout"),
+    *("DownstreamTasksSkipped", "DagRunTriggerException"),
     *("XComForMappingNotPushed", "UnmappableXComTypePushed", "SerializationError"),
     *("RemovedInAirflow3Warning", "RemovedInAirflow4Warning", "AirflowProviderDeprecationWarning"),
 )
@@ -51,6 +52,33 @@ _branch_parent = _names("headrace.operators.branch", "BaseBranchOperator")
 _python = _names("headrace.operators.python", "PythonOperator") | _branch
 _bash = _names("headrace.operators.bash", "BashOperator")
 _empty = _names("headrace.operators.empty", "EmptyOperator")
+_smooth = _names("headrace.operators.smooth", "SmoothOperator")
+_outside_python = _names(
+    "headrace.operators.external_python", "ExternalPythonOperator", "BranchExternalPythonOperator"
+) | _names("headrace.operators.virtualenv", "PythonVirtualenvOperator", "BranchPythonVirtualenvOperator")
+_branch_by_date = _names("headrace.operators.branch_by_time", "BranchDateTimeOperator")
+_branch_by_day = _names("headrace.operators.branch_by_time", "BranchDayOfWeekOperator")
+_latest_only = _names("headrace.operators.branch_by_time", "LatestOnlyOperator")
+_trigger_dag_run = _names("headrace.operators.trigger_dag_run", "TriggerDagRunOperator", "DagIsPaused")
+_email = _names("headrace.operators.email_operator", "EmailOperator")
+_week_day = _names("headrace.operators.week_day", "WeekDay")
+_SENSORS = "headrace.operators.sensors"
+_sensor = _names(f"{_SENSORS}.poking", "BaseSensorOperator", "PokeReturnValue")
+_sensor_tools = _sensor | _names(f"{_SENSORS}.poking", "poke_mode_only")
+_python_sensor = _names(f"{_SENSORS}.python", "PythonSensor")
+_bash_sensor = _names(f"{_SENSORS}.bash", "BashSensor")
+_file_sensor = _names(f"{_SENSORS}.file", "FileSensor")
+_date_time_sensors = _names(f"{_SENSORS}.moments", "DateTimeSensor", "DateTimeSensorAsync")
+_time_sensors = _names(f"{_SENSORS}.moments", "TimeSensor", "TimeSensorAsync")
+_time_delta_sensors = _names(f"{_SENSORS}.moments", "TimeDeltaSensor", "TimeDeltaSensorAsync", "WaitSensor")
+_week_day_sensor = _names(f"{_SENSORS}.moments", "DayOfWeekSensor")
+_external_task = _names(f"{_SENSORS}.external_task", "ExternalTaskSensor", "ExternalTaskMarker")
+_external_errors = _names(
+    f"{_SENSORS}.external_task",
+    *("AirflowExternalTaskSensorException", "DuplicateStateError", "ExternalDagNotFoundError"),
+    *("ExternalDagDeletedError", "ExternalDagFailedError", "ExternalTaskNotFoundError", "ExternalTaskFailedError"),
+    *("ExternalTaskGroupNotFoundError", "ExternalTaskGroupFailedError"),
+)
 _dummy = {"DummyOperator": _empty["EmptyOperator"]}
 _triggers = _names(
     f"{_DAG}.triggers",
@@ -90,15 +118,44 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.operators.dummy": _dummy,
     "airflow.operators.dummy_operator": _dummy,
     "airflow.operators.empty": _empty,
-    "airflow.operators.python": _python | _names(_DAG, "get_current_context"),
-    "airflow.operators.python_operator": _python,
+    "airflow.operators.dagrun_operator": _trigger_dag_run,
+    "airflow.operators.datetime": _branch_by_date,
+    "airflow.operators.email": _email,
+    "airflow.operators.email_operator": _email,
+    "airflow.operators.latest_only": _latest_only,
+    "airflow.operators.latest_only_operator": _latest_only,
+    "airflow.operators.python": _python | _outside_python | _names(_DAG, "get_current_context"),
+    "airflow.operators.python_operator": _python | _outside_python,
+    "airflow.operators.smooth": _smooth,
+    "airflow.operators.trigger_dagrun": _trigger_dag_run,
+    "airflow.operators.weekday": _branch_by_day,
     "airflow.providers": {},
     _providers: {},
     f"{_providers}.operators": {},
     f"{_providers}.operators.bash": _bash,
     f"{_providers}.operators.branch": _branch_parent,
     f"{_providers}.operators.empty": _empty,
-    f"{_providers}.operators.python": _python | _names(_DAG, "get_current_context"),
+    f"{_providers}.operators.datetime": _branch_by_date,
+    f"{_providers}.operators.latest_only": _latest_only,
+    f"{_providers}.operators.python": _python | _outside_python | _names(_DAG, "get_current_context"),
+    f"{_providers}.operators.smooth": _smooth,
+    f"{_providers}.operators.trigger_dagrun": _trigger_dag_run,
+    f"{_providers}.operators.weekday": _branch_by_day,
+    f"{_providers}.exceptions": _external_errors,
+    f"{_providers}.sensors": {},
+    f"{_providers}.sensors.bash": _bash_sensor,
+    f"{_providers}.sensors.date_time": _date_time_sensors,
+    f"{_providers}.sensors.external_task": _external_task | _external_errors,
+    f"{_providers}.sensors.filesystem": _file_sensor,
+    f"{_providers}.sensors.python": _python_sensor,
+    f"{_providers}.sensors.time": _time_sensors,
+    f"{_providers}.sensors.time_delta": _time_delta_sensors,
+    f"{_providers}.sensors.weekday": _week_day_sensor,
+    f"{_providers}.utils": {},
+    f"{_providers}.utils.weekday": _week_day,
+    "airflow.providers.smtp": {},
+    "airflow.providers.smtp.operators": {},
+    "airflow.providers.smtp.operators.smtp": _email,
     f"{_providers}.triggers": {},
     f"{_providers}.triggers.external_task": _external_triggers,
     f"{_providers}.triggers.file": _file_triggers,
@@ -116,10 +173,12 @@ PATHS: dict[str, dict[str, str]] = {
         | _context
         | _literal
         | _operator
+        | _sensor
         | _group
     ),
     "airflow.sdk.bases": {},
     "airflow.sdk.bases.operator": _operator | _edges,
+    "airflow.sdk.bases.sensor": _sensor_tools,
     "airflow.sdk.definitions": {},
     "airflow.sdk.definitions.context": _context,
     "airflow.sdk.definitions.dag": _dag,
@@ -131,6 +190,20 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.triggers.external_task": _external_triggers,
     "airflow.triggers.file": _file_triggers,
     "airflow.triggers.temporal": _time_triggers,
+    "airflow.sensors": {},
+    "airflow.sensors.base": _sensor_tools,
+    "airflow.sensors.base_sensor_operator": _sensor,
+    "airflow.sensors.bash": _bash_sensor,
+    "airflow.sensors.date_time": _date_time_sensors,
+    "airflow.sensors.date_time_sensor": _date_time_sensors,
+    "airflow.sensors.external_task": _external_task | _external_errors,
+    "airflow.sensors.external_task_sensor": _external_task,
+    "airflow.sensors.filesystem": _file_sensor,
+    "airflow.sensors.python": _python_sensor,
+    "airflow.sensors.time_delta": _time_delta_sensors,
+    "airflow.sensors.time_delta_sensor": _time_delta_sensors,
+    "airflow.sensors.time_sensor": _time_sensors,
+    "airflow.sensors.weekday": _week_day_sensor,
     "airflow.utils": {},
     "airflow.utils.context": _names(_DAG, "Context"),
     "airflow.utils.dates": _dates,
@@ -143,5 +216,6 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.utils.template": _literal,
     "airflow.utils.timezone": _timezone,
     "airflow.utils.trigger_rule": _names(_DAG, "TriggerRule"),
+    "airflow.utils.weekday": _week_day,
     "airflow.utils.weight_rule": _names(_DAG, "WeightRule"),
 }
