@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from headrace.actions.clear_marked import clear_marked
 from headrace.actions.finding import find_run, find_task
 from headrace.clock import Clock, to_micros
 from headrace.errors import StateError
@@ -40,6 +41,7 @@ def clear(
         if not chosen:
             raise StateError(f"run {run.id} of `{run.workflow}` has no {'failed ' if only_failed else ''}task to clear")
         clear_tasks(tx, run.attempt_id, [task.id for task in chosen], to_micros(clock.now()))
+        clear_marked(tx, run, chosen, to_micros(clock.now()), _with_downstream)
         return Cleared(get_run(tx, run.id) or run, [task.name for task in chosen])
 
     return store.transact(work)

@@ -20,6 +20,7 @@ from headrace.handoff.control import (
 from headrace.handoff.failures import failed, failure_of, user_traceback
 from headrace.handoff.lines import LineFormatter
 from headrace.handoff.messages import (
+    MARKED_TASK,
     RETURN_VALUE,
     Answer,
     Ask,
@@ -38,6 +39,7 @@ from headrace.handoff.wire import Reader, frame, send
 
 __all__ = [
     "KEPT_BYTES",
+    "MARKED_TASK",
     "MESSAGE_LIMIT_BYTES",
     "RETURN_VALUE",
     "Answer",

@@ -12,6 +12,10 @@ from headrace.definition import Data, Node
 RETURN_VALUE = "return_value"
 """The name under which a task's own result is stored."""
 
+MARKED_TASK = "marked_task"
+"""The name of a result that says which task of another workflow is cleared with this one:
+{"workflow", "task", "logical_time", "depth"}, the depth being how many workflows in a row are cleared at most."""
+
 
 class Source(Data, frozen=True, kw_only=True):
     """Where the task process finds the user's code."""

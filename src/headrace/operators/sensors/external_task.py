@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 from headrace.authoring.dag import Context, DagRunState, TaskInstanceState
 from headrace.authoring.dag.exceptions import AirflowException, AirflowSkipException
+from headrace.handoff import MARKED_TASK
 from headrace.operators.empty import EmptyOperator
-from headrace.operators.instants import date_of_run
+from headrace.operators.instants import date_of_run, instant_of
 from headrace.operators.options import default_deferrable
 from headrace.operators.other_runs import engine_for, run_states, task_states
 from headrace.operators.python import arguments_for
@@ -237,7 +238,7 @@ class ExternalTaskMarker(EmptyOperator):
         *,
         external_dag_id: str,
         external_task_id: str,
-        logical_date: str | datetime | None = "{{ logical_date.isoformat() }}",
+        logical_date: str | datetime | None = None,
         execution_date: str | datetime | None = None,
         recursion_depth: int = 10,
         **kwargs: Any,
@@ -249,3 +250,13 @@ class ExternalTaskMarker(EmptyOperator):
         if recursion_depth <= 0:
             raise ValueError(f"expected `recursion_depth` of `{self.task_id}` to be positive, got: {recursion_depth}")
         self.recursion_depth = recursion_depth
+
+    def execute(self, context: Context) -> None:
+        """Leave word of which task it is about; whoever clears this one reads it."""
+        marked = {
+            "workflow": self.external_dag_id,
+            "task": self.external_task_id,
+            "logical_time": instant_of(self.logical_date or date_of_run(context)).isoformat(),
+            "depth": self.recursion_depth,
+        }
+        context["ti"].xcom_push(MARKED_TASK, marked)
