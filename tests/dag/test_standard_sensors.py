@@ -241,12 +241,15 @@ class OtherDag:
 
     def _get_runs(self, workflow, logical_times):
         assert workflow == "other"
-        return [{"state": self.runs[time][0]} for time in logical_times if time in self.runs]
+        return [{"run_key": time, "state": self.runs[time][0]} for time in logical_times if time in self.runs]
 
     def _get_task_states(self, workflow, logical_times, tasks, group):
-        found = [self.runs[time][1] for time in logical_times if time in self.runs]
+        found = {time: self.runs[time][1] for time in logical_times if time in self.runs}
         wanted = tasks or [key for key in self.tasks if key.startswith(f"{group}.")]
-        return [{"tasks": {key: states[key] for key in wanted if key in states}} for states in found]
+        return [
+            {"run_key": time, "tasks": {key: states[key] for key in wanted if key in states}}
+            for time, states in found.items()
+        ]
 
     def _get_workflow(self, workflow):
         if workflow != "other":
@@ -323,6 +326,22 @@ def test_a_dag_that_must_exist(flow, other):
     project = flow(f"ExternalTaskSensor({ONE_LOOK}, external_dag_id='no', check_existence=True)")
     result = project.run("s")
     assert (result.error.type, result.error.message) == ("ExternalDagNotFoundError", "there is no workflow `no`")
+
+
+def test_a_task_may_ask_for_itself(flow, other):
+    other.runs = {OWN: ("canceled", {"t1": {"success": 2, "running": 1}, "t2": {"skipped": 1}})}
+    project = flow("""
+@task
+def s(ti, logical_date):
+    which = {"dag_id": "other", "logical_dates": [logical_date]}
+    return [
+        ti.get_dr_count(**which), ti.get_dr_count(**which, states=["success"]),
+        ti.get_ti_count(**which, task_ids=["t1", "t2"]), ti.get_ti_count(**which, task_ids=["t1"], states=["success"]),
+        list(ti.get_task_states(**which, task_ids=["t1", "t2"]).values()),
+    ]
+s()
+""")
+    assert project.value(project.run("s")) == [1, 0, 4, 2, [{"t1": "running", "t2": "skipped"}]]
 
 
 def test_a_marker_does_nothing_by_itself(flow):

@@ -16,10 +16,10 @@ from headrace.authoring.dag.exceptions import (
     DagNotFound,
     DagRunTriggerException,
 )
+from headrace.authoring.dag.other_runs import engine_for, state_name
 from headrace.authoring.dag.xcom_arg import NOTSET, Unset
 from headrace.operators.instants import instant_of
 from headrace.operators.options import default_deferrable
-from headrace.operators.other_runs import engine_for, state_name
 from headrace.operators.triggers import DagStateTrigger
 
 RUN_ID = "trigger_run_id"

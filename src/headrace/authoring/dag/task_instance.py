@@ -11,6 +11,7 @@ from typing import Any
 from headrace.authoring.dag.context import Context, Engine
 from headrace.authoring.dag.exceptions import AirflowException
 from headrace.authoring.dag.macros import Macros
+from headrace.authoring.dag.other_runs import OtherRuns
 from headrace.authoring.dag.values import decode_value, encode_value, length_of
 from headrace.authoring.dag.variables import Connection, Lookup, VariableLookup
 from headrace.authoring.dag.xcom_arg import RETURN_VALUE
@@ -80,7 +81,7 @@ class DagRun:
         return f"<DagRun {self.dag_id} {self.run_id}>"
 
 
-class TaskInstance:
+class TaskInstance(OtherRuns):
     """One try of one task, with what it has pushed so far."""
 
     def __init__(

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 from headrace.authoring.dag import Context, DagRunState, TaskInstanceState
 from headrace.authoring.dag.exceptions import AirflowException, AirflowSkipException
+from headrace.authoring.dag.other_runs import engine_for
 from headrace.handoff import MARKED_TASK
 from headrace.operators.empty import EmptyOperator
 from headrace.operators.instants import date_of_run, instant_of
 from headrace.operators.options import default_deferrable
-from headrace.operators.other_runs import engine_for, run_states, task_states
 from headrace.operators.python import arguments_for
 from headrace.operators.sensors.poking import BaseSensorOperator
 from headrace.operators.triggers import WorkflowTrigger
@@ -112,7 +112,7 @@ class ExternalTaskSensor(BaseSensorOperator):
         self.log.info("looking at %s for %s", self._target, ", ".join(date.isoformat() for date in dates))
         if self.check_existence:
             self._check_existence()
-        found = self._states(dates)
+        found = self._states(context["ti"], dates)
         present = set().union(*found)
         self._stop_if(present & set(self.failed_states), self._fail)
         self._stop_if(present & set(self.skipped_states), self._skip)
@@ -168,15 +168,17 @@ class ExternalTaskSensor(BaseSensorOperator):
         dates = self.execution_date_fn(date, **arguments_for(self.execution_date_fn, [None], {}, context))
         return list(dates) if isinstance(dates, list | tuple | set) else [dates]
 
-    def _states(self, dates: Sequence[datetime]) -> list[set[str]]:
+    def _states(self, instance: Any, dates: Sequence[datetime]) -> list[set[str]]:
         """For each run that is there: every state that a target is in; none if a task that is meant is not there."""
         if not self.external_task_ids and self.external_task_group_id is None:
-            return run_states(self.external_dag_id, dates)
+            return [{state} for state in instance.run_states(self.external_dag_id, dates).values()]
         wanted = list(self.external_task_ids or ())
         if len(set(wanted)) < len(wanted):
             raise ValueError(f"sensor `{self.task_id}` names a task twice: {wanted}")
-        runs = task_states(self.external_dag_id, dates, wanted or None, self.external_task_group_id)
-        return [set().union(*tasks.values()) if len(tasks) >= len(wanted) else {""} for tasks in runs]
+        runs = instance.task_state_counts(
+            self.external_dag_id, dates, task_ids=wanted or None, task_group_id=self.external_task_group_id
+        )
+        return [set().union(*tasks.values()) if len(tasks) >= len(wanted) else {""} for tasks in runs.values()]
 
     def _stop_if(self, states: set[str], stop: Callable[[str], None]) -> None:
         if states:
