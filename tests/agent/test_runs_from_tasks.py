@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 import pytest
 
 from headrace.agent import Broker
-from headrace.definition import Length, Node, Workflow
+from headrace.definition import Length, Node, Schedule, Workflow
 from headrace.handoff import Ask, MissingError, RunContext, Source, TaskRequest
 from headrace.projects import ParsedFile
 from headrace.projects.saving import save_parsed
@@ -174,6 +174,31 @@ def test_task_states_are_counted_by_task_group_and_instance(desk):
     assert states(tasks=["a", "m", "no"]) == {"a": {"failed": 1}, "m": {"failed": 1, "success": 2}}
     assert states(group="g") == {"g.b": {"upstream_failed": 1}}
     assert states(group="+tree") == {"+tree+leaf": {"success": 1}}
+
+
+def test_the_slot_after_the_asking_run_is_what_the_schedule_says(desk):
+    daily = Schedule(type="cron", spec={"expression": "0 3 * * *", "intervals": True})
+    desk.engine.save(flow("w", node("a"), schedule=daily))
+    desk.engine.save(flow("unscheduled", node("a")))
+
+    def following(workflow):
+        run = desk.ask("start_run", workflow=workflow, logical_time="2026-02-01T03:00:00Z")
+        context = RunContext(
+            project="project",
+            workflow=workflow,
+            attempt_id=run["attempt_id"],
+            logical_time=datetime(2026, 2, 1, 3, tzinfo=UTC),
+        )
+        desk.request = msgspec.structs.replace(desk.request, run=context)
+        return desk.ask("get_following_slot")
+
+    assert following("w") == {
+        "logical_time": "2026-02-02T03:00:00Z",
+        "run_at": "2026-02-03T03:00:00Z",
+        "interval_start": "2026-02-02T03:00:00Z",
+        "interval_end": "2026-02-03T03:00:00Z",
+    }
+    assert following("unscheduled") is None
 
 
 def test_a_name_means_the_own_project_first_and_any_other_if_it_is_unique(desk):

@@ -179,6 +179,14 @@ def test_states_of_runs_are_told(answering):
     assert told["r"] == "failed"
 
 
+def test_a_run_that_was_stopped_has_failed(answering):
+    answering([{"run_key": "r", "state": "canceled"}], [{"run_key": "r", "state": "canceled"}])
+    _, told = first_event(DagStateTrigger("load", ["failed"], run_ids=["r"])).payload
+    assert told["r"] == "failed"
+    trigger = WorkflowTrigger("load", run_ids=["r"], failed_states=["failed"])
+    assert first_event(trigger) == TriggerEvent({"status": "failed"})
+
+
 def test_the_old_and_the_new_path_name_the_same_class():
     install()
     for new, old, name in [

@@ -93,9 +93,8 @@ class TriggerDagRunOperator(BaseOperator):
     def execute_complete(self, context: Context, event: Any) -> None:
         """Go on after the wait in a trigger, which tells the state that the run ended in."""
         _, told = event
-        run_id = context["ti"].xcom_pull(task_ids=self.task_id, key=RUN_ID, map_indexes=context["ti"].map_index)
-        state = state_name(told.get(run_id) or told[next(iter(told.get("run_ids") or ()), "")])
-        _judge(self.trigger_dag_id, run_id, state, self.allowed_states, self.failed_states)
+        (run_id,) = told["run_ids"]
+        _judge(self.trigger_dag_id, run_id, state_name(told[run_id]), self.allowed_states, self.failed_states)
 
     def _wish(self) -> DagRunTriggerException:
         if self.fail_when_dag_is_paused and _ask(self.trigger_dag_id, "get_workflow")["is_paused"]:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from headrace.authoring.dag.context import current_engine
+from headrace.authoring.dag.other_runs import state_name
 from headrace.authoring.dag.triggers import BaseTrigger, TriggerEvent
 
 _MODULE = "airflow.providers.standard.triggers.external_task"
@@ -83,7 +84,7 @@ class WorkflowTrigger(BaseTrigger):
         """The states in each run that is there; a task that is waited for and not there has none that counts."""
         which: dict[str, Any] = {"workflow": self.external_dag_id, **_runs(self.run_ids, self.logical_dates)}
         if self.external_task_ids is None and self.external_task_group_id is None:
-            return [[run["state"]] for run in await _ask("get_runs", **which)]
+            return [[state_name(run["state"])] for run in await _ask("get_runs", **which)]
         wanted = _listed(self.external_task_ids)
         found = await _ask("get_task_states", **which, tasks=wanted, group=self.external_task_group_id)
         return [_states(run["tasks"], wanted) for run in found]
@@ -123,10 +124,15 @@ class DagStateTrigger(BaseTrigger):
     async def run(self) -> AsyncIterator[TriggerEvent]:
         which = {"workflow": self.dag_id, **_runs(self.run_ids, self.execution_dates)}
         wanted = len(self.run_ids or self.execution_dates or ())
-        while len(runs := await _ask("get_runs", **which, states=[str(state) for state in self.states])) < wanted:
+        while len(states := self._matching(await _ask("get_runs", **which))) < wanted:
             await asyncio.sleep(self.poll_interval)
         path, arguments = self.serialize()
-        yield TriggerEvent((path, {**arguments, **{run["run_key"]: run["state"] for run in runs}}))
+        yield TriggerEvent((path, {**arguments, **states}))
+
+    def _matching(self, runs: Sequence[dict[str, Any]]) -> dict[str, str]:
+        """Run id → state, for the runs that are in one of the states."""
+        states = {run["run_key"]: state_name(run["state"]) for run in runs}
+        return {run_id: state for run_id, state in states.items() if state in self.states}
 
 
 async def _ask(verb: str, **args: Any) -> Any:
@@ -144,7 +150,7 @@ def _runs(run_ids: list[str] | None, logical_dates: list[datetime] | None) -> di
 
 def _states(tasks: dict[str, dict[str, int]], wanted: Sequence[str] | None) -> list[str]:
     keys = tasks.keys() if wanted is None else wanted
-    return [state for key in keys for state in tasks.get(key, {"": 0})]
+    return [state_name(state) for key in keys for state in tasks.get(key, {"": 0})]
 
 
 def _listed(values: Collection[str] | None) -> list[str] | None:
