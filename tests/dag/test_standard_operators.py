@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import zipfile
-from contextlib import closing
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import pytest
 from mail_box import MailBox
@@ -325,6 +327,59 @@ f()
 """)
     folder = project.value(project.run("f"))
     assert "headrace-venv-" in folder and not os.path.exists(folder)
+
+
+def test_a_package_index_may_be_a_connection(flow, tmp_path, capfd):
+    """The index is a folder on disk here, which is enough to see that it is asked."""
+    wheel(tmp_path, "headrace_toy", "WORD = 'toy'\n")
+    (tmp_path / "simple" / "headrace-toy").mkdir(parents=True)
+    file = "headrace_toy-1.0-py3-none-any.whl"
+    (tmp_path / file).rename(tmp_path / "simple" / "headrace-toy" / file)
+    (tmp_path / "simple" / "headrace-toy" / "index.html").write_text(f'<a href="{file}">{file}</a>')
+    with serving(tmp_path, {"Authorization": "Basic bWU6cC93"}) as port:
+        project = flow("""
+@task.virtualenv(requirements=["headrace-toy"], system_site_packages=False, index_urls_from_connection_ids="mine")
+def f():
+    import headrace_toy
+    return headrace_toy.WORD
+f()
+""")
+        host = f"http://127.0.0.1:{port}/simple"
+        project.engine.connections["mine"] = {
+            "conn_type": "package_index",
+            "host": host,
+            "login": "me",
+            "password": "p/w",
+        }
+        assert project_value(project) == "toy"
+
+
+@contextmanager
+def serving(folder, headers):
+    """A web server for a folder that wants to see these headers."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        def __init__(self, *args):
+            super().__init__(*args, directory=str(folder))
+
+        def do_GET(self):
+            if any(self.headers.get(name) != value for name, value in headers.items()):
+                self.send_response(401)
+                self.send_header("WWW-Authenticate", "Basic")
+                self.end_headers()
+            else:
+                super().do_GET()
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def test_packages_that_cannot_be_installed(flow, tmp_path, capfd):

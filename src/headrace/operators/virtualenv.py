@@ -14,8 +14,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, urlsplit, urlunsplit
 
-from headrace.authoring.dag import Context
+from headrace.authoring.dag import Connection, Context
 from headrace.authoring.dag.exceptions import AirflowException
 from headrace.operators.branch import follow
 from headrace.operators.external_python import OutsidePythonOperator
@@ -33,7 +34,7 @@ class PythonVirtualenvOperator(OutsidePythonOperator):
 
     operator_name = "virtualenv"
     template_fields: Sequence[str] = (
-        *("requirements", "index_urls", "venv_cache_path"),
+        *("requirements", "index_urls", "index_urls_from_connection_ids", "venv_cache_path"),
         *PythonOperator.template_fields,
     )
     template_ext: Sequence[str] = (".txt",)
@@ -51,18 +52,16 @@ class PythonVirtualenvOperator(OutsidePythonOperator):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if index_urls_from_connection_ids:
-            raise AirflowException(
-                f"task `{self.task_id}` asks for package indexes of connections; name them in `index_urls`"
-            )
         self.requirements: Any = requirements if isinstance(requirements, str) else list(requirements or ())
         self.python_version = None if python_version is None else str(python_version)
         self.system_site_packages = system_site_packages
         self.pip_install_options = list(pip_install_options or ())
-        self.index_urls: Any = [index_urls] if isinstance(index_urls, str) else list(index_urls or ())
+        self.index_urls: Any = _listed(index_urls)
+        self.index_urls_from_connection_ids: Any = _listed(index_urls_from_connection_ids)
         self.venv_cache_path = venv_cache_path
 
     def call(self, context: Context) -> Any:
+        self.index_urls = [*self.index_urls, *map(_index_url, self.index_urls_from_connection_ids)]
         with self._environment_folder() as folder:
             return self.call_with(_interpreter(folder), context)
 
@@ -114,17 +113,20 @@ class PythonVirtualenvOperator(OutsidePythonOperator):
     def _install_requirements(self, uv: str | None, folder: Path, requirements: list[str]) -> None:
         python = str(_interpreter(folder))
         pip = [python, "-m", "pip", "install"] if uv is None else [uv, "pip", "install", "--python", python]
-        indexes = [word for url in self.index_urls[1:] for word in ("--extra-index-url", url)]
-        if self.index_urls:
-            indexes = ["--index-url", self.index_urls[0], *indexes]
         with tempfile.NamedTemporaryFile("w", suffix=".txt", prefix="headrace-requirements-") as file:
             file.write("\n".join(requirements))
             file.flush()
-            self._install([*pip, *indexes, *self.pip_install_options, "-r", file.name])
+            self._install([*pip, *self.pip_install_options, "-r", file.name])
 
     def _install(self, command: Sequence[str]) -> None:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=os.environ | self._indexes(),
+            check=False,
         )
         sys.stdout.write(done.stdout)
         if done.returncode != 0:
@@ -132,6 +134,14 @@ class PythonVirtualenvOperator(OutsidePythonOperator):
                 f"could not make the virtual environment of task `{self.task_id}`: `{Path(command[0]).name}"
                 f" {' '.join(command[1:3])}` exited with {done.returncode}"
             )
+
+    def _indexes(self) -> dict[str, str]:
+        """Where packages come from. In the environment, because everybody can see a command with its passwords."""
+        if not self.index_urls:
+            return {}
+        first, rest = self.index_urls[0], " ".join(self.index_urls[1:])
+        indexes = {"UV_DEFAULT_INDEX": first, "PIP_INDEX_URL": first}
+        return indexes | ({"UV_INDEX": rest, "PIP_EXTRA_INDEX_URL": rest} if rest else {})
 
     def _base_python(self) -> str:
         if self.python_version is None:
@@ -153,6 +163,22 @@ class BranchPythonVirtualenvOperator(PythonVirtualenvOperator):
 
     def execute(self, context: Context) -> Any:
         return follow(self, context, super().execute(context))
+
+
+def _listed(value: str | Sequence[str] | None) -> list[str]:
+    return [value] if isinstance(value, str) else list(value or ())
+
+
+def _index_url(conn_id: str) -> str:
+    """The address of a package index, with the name and the password that its connection has."""
+    connection = Connection.get(conn_id)
+    if not connection.host:
+        raise AirflowException(f"connection `{conn_id}` names no package index: it has no host")
+    parts = urlsplit(connection.host)
+    if not connection.login:
+        return connection.host
+    name = ":".join(quote(word, safe="") for word in (connection.login, connection.password or "") if word)
+    return urlunsplit(parts._replace(netloc=f"{name}@{parts.netloc}"))
 
 
 def _interpreter(folder: Path) -> Path:
