@@ -1,4 +1,4 @@
-"""What every tick asks is answered by an index whose size follows what is active, never by reading whole tables."""
+"""What every tick asks, and every look of a sensor, is answered by an index, never by reading whole tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from copy import copy
 import pytest
 from sqlalchemy import text
 
-from headrace.store import agents, pruning, schedules, timers
+from headrace.store import agents, lookups, pruning, schedules, timers
 from headrace.store.database import Transaction
 
 STATEMENTS = {
@@ -28,6 +28,8 @@ STATEMENTS = {
     "stalled: attempts": (timers.QUIET, {"after": 0, "limit": 9}, "ix_attempt_running"),
     "one stalled": (timers.MOVABLE, {"attempt_id": 1}, "uq_task_live"),
     "leases": (agents.IS_EXPIRED, {"now": 1}, "ix_agent_lease"),
+    "runs of a sensor's dates": (lookups.RUNS_BY_TIME, {"workflow_id": 1, "times": [1, 2]}, "ix_run_logical"),
+    "tasks of a sensor's run": (lookups.TASK_COUNTS, {"attempt_id": 1}, "uq_task_live"),
     "old runs": (pruning.OLD_RUNS, {"before": 1, "limit": 9}, "ix_run_ended"),
     "tasks of a run": (pruning.DELETE_TASKS, {"run_id": 1}, "ix_task_parent"),
     "events of a run": (pruning.DELETE_EVENTS, {"run_id": 1}, "ix_event_attempt"),

@@ -10,8 +10,8 @@ from headrace.store.database import Transaction
 from headrace.store.reading import RunRow, WorkflowRow, get_run, workflow_names, workflows_named
 from headrace.store.sql import Sql
 
-RUNS_BY_KEY = Sql("SELECT id FROM run WHERE workflow_id = :workflow_id AND key IN :keys[] ORDER BY id DESC")
-RUNS_BY_TIME = Sql("SELECT id FROM run WHERE workflow_id = :workflow_id AND logical_at IN :times[] ORDER BY id DESC")
+RUNS_BY_KEY = Sql("SELECT id FROM run WHERE workflow_id = :workflow_id AND key IN :keys[]")
+RUNS_BY_TIME = Sql("SELECT id FROM run WHERE workflow_id = :workflow_id AND logical_at IN :times[]")
 NEWEST_RUN = Sql("SELECT max(id) FROM run WHERE workflow_id = :workflow_id")
 # A mapped task that has instances is told by them.
 TASK_COUNTS = Sql(
@@ -75,5 +75,6 @@ def is_within(key: str, group: str, nodes: Mapping[str, Node]) -> bool:
 
 
 def _runs(tx: Transaction, statement: Sql, parameters: dict[str, object]) -> list[RunRow]:
-    found = [get_run(tx, run_id) for (run_id,) in tx.run(statement, parameters) if run_id is not None]
-    return [row for row in found if row is not None]
+    # Sorted here: asked for an order, a database may rather read all runs in it than find these.
+    ids = sorted((run_id for (run_id,) in tx.run(statement, parameters) if run_id is not None), reverse=True)
+    return [row for row in (get_run(tx, run_id) for run_id in ids) if row is not None]

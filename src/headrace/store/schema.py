@@ -155,7 +155,7 @@ run = Table(
     UniqueConstraint("workflow_id", "unique_at"),
     Index("ix_run_active", "workflow_id", "id", **_where("state IN ('queued', 'running')")),
     Index("ix_run_queued", "run_after", **_where("state = 'queued'")),
-    Index("ix_run_logical", "workflow_id", "logical_at"),
+    Index("ix_run_logical", "workflow_id", "logical_at", **_where("logical_at IS NOT NULL")),
     Index("ix_run_ended", "ended_at", **_where("ended_at IS NOT NULL")),
 )
 
