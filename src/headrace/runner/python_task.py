@@ -145,7 +145,7 @@ class _Try:
         self._call_back("execute")
         try:
             with _time_limit(task.execution_timeout.total_seconds() if task.execution_timeout else None):
-                value = self._call()
+                value = self._granting_wishes(lambda: task.execute(context))
         except SystemExit as error:
             if error.code not in (None, 0):
                 raise
@@ -155,10 +155,10 @@ class _Try:
         task.post_execute(context, value)
         return value
 
-    def _call(self) -> Any:
-        """What `execute` returns, or what it wishes for by an exception instead."""
+    def _granting_wishes(self, call: Callable[[], Any]) -> Any:
+        """What a call of the operator returns; what it wishes for by an exception instead is done."""
         try:
-            return self._task.execute(self._context)
+            return call()
         except DownstreamTasksSkipped as wish:
             skip_tasks(self._instance, wish.tasks)
         except DagRunTriggerException as wish:

@@ -103,7 +103,7 @@ class BaseSensorOperator(BaseOperator):
             return super().resume_execution(next_method, next_kwargs, context)
         except TaskDeferralTimeout as error:
             self._excuse(error)
-            raise AirflowSensorTimeout(*error.args) from error
+            raise AirflowSensorTimeout(self._too_long) from error
         except AirflowSkipException:
             raise
         except AirflowException as error:
@@ -133,10 +133,11 @@ class BaseSensorOperator(BaseOperator):
                 raise AirflowSkipException(f"skipped because of {name}: {error}") from error
 
     def _give_up(self) -> None:
-        message = f"sensor `{self.task_id}` found nothing within its timeout of {self.timeout:g} s"
-        if self.soft_fail:
-            raise AirflowSkipException(message)
-        raise AirflowSensorTimeout(message)
+        raise (AirflowSkipException if self.soft_fail else AirflowSensorTimeout)(self._too_long)
+
+    @property
+    def _too_long(self) -> str:
+        return f"sensor `{self.task_id}` found nothing within its timeout of {self.timeout:g} s"
 
     def _seconds(self, name: str, value: Any) -> float:
         seconds = value.total_seconds() if isinstance(value, timedelta) else value
