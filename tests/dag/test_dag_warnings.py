@@ -19,7 +19,7 @@ with DAG("flow", schedule=None, {of_dag}):
     [
         ("", "", ()),
         ("fail_fast=True", "", ("`fail_fast` of DAG `flow` has no effect yet",)),
-        ("on_failure_callback=print", "", ("`on_failure_callback` of DAG `flow` has no effect yet",)),
+        ("on_failure_callback=print", "", ()),
         ("", "depends_on_past=True", ("`depends_on_past` of task `a` and 2 more has no effect yet",)),
         ("", "on_failure_callback=print", ()),
     ],

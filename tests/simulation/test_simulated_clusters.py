@@ -68,7 +68,7 @@ def test_it_tells_when_tasks_are_taken_from_living_agents(monkeypatch):
 
 
 def test_it_tells_when_a_limit_is_not_kept(monkeypatch):
-    monkeypatch.setattr(claims._Use, "_pool_has_room", lambda *_: True)
+    monkeypatch.setattr(claims._Use, "_pool_has_room", lambda use, *_: use._load() is not None)
     assert "slots," in first_problem(range(300))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from recount import check
 
 from headrace.definition import Length, Node, Retry, Workflow, check_workflow, node_from_json
-from headrace.handoff import TaskError, TaskResult
+from headrace.handoff import Errand, TaskError, TaskResult
 from headrace.state import (
     FINISHED,
     HELD,
@@ -39,6 +39,7 @@ class MemoryGraph:
         self.all: dict[int, Task] = {}
         self.edges: list[Edge] = []
         self.events: list[Event] = []
+        self.errands: list[tuple[str, Errand]] = []
         self.lengths: dict[int, int] = {}
         self.the_attempt = Attempt(1, 7, 1, 1, "queued", False, 0, None, None, None, None, None)
         self._next_id = 1
@@ -102,6 +103,9 @@ class MemoryGraph:
 
     def record(self, event: Event) -> None:
         self.events.append(event)
+
+    def send(self, task: Task, errand: Errand) -> None:
+        self.errands.append((task.name, errand))
 
     @property
     def live(self) -> list[Task]:

@@ -27,6 +27,7 @@ from headrace.store import (
     cancel_attempt,
     ensure_project,
     get_run,
+    has_open_errands,
     list_tasks,
     live_agents,
     running_runs,
@@ -102,7 +103,7 @@ class LocalRun:
 
     def cancel(self) -> None:
         """Stop the run cleanly; it has ended when `wait` says so."""
-        for run in self._active_runs():
+        for run in [one for one in self._runs() if one.is_active]:
             self._parts.store.transact(partial(cancel_attempt, attempt_id=run.attempt_id, now=self._now()))
 
     def adopt(self, run_id: int, attempt_id: int) -> None:
@@ -171,17 +172,27 @@ class LocalRun:
         self._parts.store.wakeups.start()
         try:
             while not self._must_end.is_set():
-                if timekeeper.tick() and not self._active_runs():
+                if timekeeper.tick() and self._is_over():
                     break
                 agent.step(timekeeper.wait_seconds())
         finally:
             # Tasks of other runs, which a store with several agents may have given us, end in peace.
             agent.stop(0.0 if self._is_private or self._must_end.is_set() else float("inf"))
 
-    def _active_runs(self) -> list[RunRow]:
+    def _is_over(self) -> bool:
+        """Whether the run has ended, and with it what it started and what is to be called about it."""
+        runs = self._runs()
+        if any(run.is_active for run in runs):
+            return False
+        # Callbacks are part of a run: somebody who runs one workflow has nobody else to run them.
+        with self._parts.store.read() as tx:
+            return not any(has_open_errands(tx, run.attempt_id) for run in runs)
+
+    def _runs(self) -> list[RunRow]:
+        """The run, and those that its tasks have started."""
         with self._parts.store.read() as tx:
             runs = [get_run(tx, run_id) for run_id in (self.run_id, *self._adopted)]
-        return [run for run in runs if run is not None and run.is_active]
+        return [run for run in runs if run is not None]
 
     def _now(self) -> int:
         return to_micros(self._parts.clock.now())

@@ -50,6 +50,7 @@ class Parts(msgspec.Struct, frozen=True):
             lease_seconds=given.lease_seconds,
             renew_seconds=given.renewal_seconds,
             kill_grace_seconds=given.kill_grace_seconds,
+            errand_timeout_seconds=given.errand_timeout_seconds,
             attempt_id=attempt_id,
             isolation=isolation or given.isolation,
             name=name,

@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from headrace.agent.errands import Errands
 from headrace.clock import Clock, to_micros
 from headrace.definition import Isolation
 from headrace.errors import HeadraceError, StoreError
 from headrace.executor import Executor
-from headrace.handoff import TaskRequest, TaskResult
+from headrace.handoff import TaskRequest, TaskResult, errand_id, is_errand
 from headrace.logs import log_folder, log_name
 from headrace.processes import is_alive, place
 from headrace.state import INLINE_QUEUE
@@ -33,6 +34,7 @@ from headrace.store import (
     Store,
     Transaction,
     claim_tasks,
+    end_errand,
     extend_lease,
     held_tasks,
     live_processes,
@@ -66,6 +68,8 @@ class AgentOptions:
     retry_seconds: float = 0.5
     """Between two attempts to reach a database that is away."""
     kill_grace_seconds: float = 5.0
+    errand_timeout_seconds: float = 300.0
+    """How long callbacks and other errands may take."""
     attempt_id: int | None = None
     """Serve only this attempt, and what is added by `serve`: a private agent for one run."""
     isolation: Isolation = "process"
@@ -93,6 +97,14 @@ class Agent:
         self._options = options
         self._attempts = None if options.attempt_id is None else {options.attempt_id}
         self._requests = Requests(options.isolation)
+        self._errands = Errands(
+            self._requests,
+            logs_root,
+            options.queues,
+            self._attempts,
+            options.errand_timeout_seconds,
+            options.kill_grace_seconds,
+        )
         self._running: dict[tuple[int, int], TaskRequest] = {}
         self._unreported: list[Report] = []
         self._must_look = threading.Event()
@@ -196,6 +208,7 @@ class Agent:
 
     def _commit_and_claim(self, must_look: bool) -> int:
         if must_look:
+            self._errands.expect()
             self._stop_what_must_stop()
         if self._may_hold_unknown:
             self._hand_back_unknown()
@@ -230,17 +243,22 @@ class Agent:
     def _transact(self, tx: Transaction, reports: Sequence[Report]) -> tuple[Committed | None, list[TaskRequest]]:
         """The one transaction of a step: results in, next tasks out."""
         graph = RunGraph(tx, self._now())
-        committed = record_results(tx, graph, reports) if reports else None
+        self._errands.record(tx, [one for one in reports if is_errand(one.result.task_id)], graph.now)
+        tries = [one for one in reports if not is_errand(one.result.task_id)]
+        committed = record_results(tx, graph, tries) if tries else None
         if committed is not None:
             self._start_waiting_runs(tx, graph, committed)
-        claims = [] if self._is_draining else self._claim(tx, graph, committed)
+        errands = [] if self._is_draining else self._errands.claim(tx, graph, self.id, self._free_slots())
+        claims = [] if self._is_draining else self._claim(tx, graph, committed, self._free_slots() - len(errands))
         graph.flush_events()
         if committed is not None:
             left = committed.scheduled + committed.scheduled_inline - len(claims)
             tx.should_notify = tx.should_notify or left > 0 or graph.has_timers or bool(committed.ended_attempts)
-        return committed, self._requests.build(
-            tx, claims, self._log_paths(tx, claims), self._options.kill_grace_seconds
-        )
+        requests = self._requests.build(tx, claims, self._log_paths(tx, claims), self._options.kill_grace_seconds)
+        return committed, [*errands, *requests]
+
+    def _free_slots(self) -> int:
+        return min(self._executor.free_slots(), self._options.slots - len(self._running))
 
     def _start_waiting_runs(self, tx: Transaction, graph: RunGraph, committed: Committed) -> None:
         """The end of a run may be what the next one waits for."""
@@ -250,9 +268,8 @@ class Agent:
         for workflow_id in sorted({attempt.workflow_id for attempt in ended if attempt.max_active_runs is not None}):
             start_queued_runs(tx, workflow_id, graph.now)
 
-    def _claim(self, tx: Transaction, graph: RunGraph, committed: Committed | None) -> list[Claim]:
+    def _claim(self, tx: Transaction, graph: RunGraph, committed: Committed | None, free: int) -> list[Claim]:
         claims: list[Claim] = []
-        free = min(self._executor.free_slots(), self._options.slots - len(self._running))
         is_likely = committed is not None and committed.scheduled > 0
         for queue in self._options.queues:
             if len(claims) < free:
@@ -344,6 +361,8 @@ class Agent:
             return
         with self._store.read() as tx:
             held = {(one.task_id, one.fence): one.must_stop for one in held_tasks(tx, self.id)}
+            if any(is_errand(task_id) for task_id, _ in running):
+                held |= dict.fromkeys(self._errands.held(tx, self.id), False)
         for task_id, fence in running:
             if held.get((task_id, fence), True):
                 self._executor.cancel(task_id, fence)
@@ -352,11 +371,12 @@ class Agent:
         """A commit whose answer was lost may have claimed tasks that nobody here knows of."""
         known = {*self._running, *((report.result.task_id, report.result.fence) for report in self._unreported)}
         with self._store.read() as tx:
-            held = held_tasks(tx, self.id)
-        for one in held:
-            if (one.task_id, one.fence) not in known:
-                result = TaskResult(task_id=one.task_id, fence=one.fence, outcome="stopped")
-                self._unreported.append(Report(one.attempt_id, result))
+            held = {(one.task_id, one.fence): one.attempt_id for one in held_tasks(tx, self.id)}
+            held |= self._errands.held(tx, self.id)
+        for (task_id, fence), attempt_id in held.items():
+            if (task_id, fence) not in known:
+                result = TaskResult(task_id=task_id, fence=fence, outcome="stopped")
+                self._unreported.append(Report(attempt_id, result))
         self._may_hold_unknown = False
 
     def _try_to(self, what: str, work: Callable[[Transaction], None]) -> None:
@@ -377,6 +397,9 @@ def _give_up_dead_neighbours(tx: Transaction, now: int) -> None:
 
 
 def _record_alone(report: Report, now: int, tx: Transaction) -> None:
+    if is_errand(report.result.task_id):
+        end_errand(tx, errand_id(report.result.task_id), report.result, report.log, now)
+        return
     graph = RunGraph(tx, now)
     record_results(tx, graph, [report])
     graph.flush_events()

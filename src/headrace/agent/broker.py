@@ -9,7 +9,7 @@ import msgspec
 
 from headrace.agent.run_desk import RunDesk
 from headrace.clock import Clock, SystemClock
-from headrace.errors import HeadraceError, NotFoundError
+from headrace.errors import HeadraceError, NotFoundError, StateError
 from headrace.handoff import RETURN_VALUE, Answer, Ask, Source, TaskRequest
 from headrace.store import (
     Elements,
@@ -116,6 +116,8 @@ class Broker:
         return element
 
     def _set_value(self, request: TaskRequest, name: str, value: Any) -> msgspec.Raw:
+        if request.errand is not None:
+            raise StateError("an errand has no results: only a task can store a value")
         length = len(value) if isinstance(value, list | dict) else None
         document = msgspec.json.encode(value).decode()
         with self._store.begin() as tx:

@@ -22,6 +22,7 @@ COMMANDS = {
     "agent": "Run tasks for the schedulers of a store.",
     "clear": "Give tasks of a run a new series of tries.",
     "db": "Create, upgrade or check the database.",
+    "errands": "List callbacks and other errands of runs.",
     "errors": "List files that could not be loaded.",
     "kill": "Stop a run.",
     "logs": "Print the log of a task.",

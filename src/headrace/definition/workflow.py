@@ -17,6 +17,9 @@ ROOT = ""
 Kind = Literal["task", "group", "mapped"]
 """task: runs an operator · group: opens its children · mapped: is multiplied over upstream results when it opens."""
 
+Ending = Literal["success", "failed", "retry"]
+"""Endings about which user code may want to be called. retry: a try failed and another one is left."""
+
 Isolation = Literal["default", "inline", "process", "reuse"]
 """default: as the installation says (a fresh process unless told otherwise) · inline: no user code, no process ·
 process: a fresh process per try · reuse: a process may serve many tries."""
@@ -116,6 +119,9 @@ class Node(Data, frozen=True, kw_only=True):
     """How many of this task may be active at once over all runs."""
     max_active_per_run: int | None = None
     """How many instances of this mapped task may be active at once in a run."""
+    calls_back: tuple[Ending, ...] = ()
+    """On which of its endings user code is to be called. A process that runs the node calls it by itself; where none
+    could (the root of a run, a try whose process died) an errand does."""
     place: Place = Place()
     doc: str = ""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable
 
+import msgspec
+
 from headrace.handoff import TaskRequest, TaskResult, failed
 
 Verdict = Callable[[TaskRequest], TaskResult]
@@ -33,13 +35,14 @@ def died(request: TaskRequest, code: int | None, seconds: float) -> TaskResult:
         message = f"{name} left with exit code {code} after {seconds:.0f} s, without a result"
     if code == -signal.SIGKILL:
         message = f"{message}\n{_MEMORY_HINT}"
-    return failed(request, "ProcessDied", message)
+    return _without_a_word(failed(request, "ProcessDied", message))
 
 
 def timed_out(request: TaskRequest) -> TaskResult:
     """The try ran longer than it may, and did not end by itself."""
     limit = request.node.timeout_seconds
-    return failed(request, "TaskTimeout", f"task `{request.key}` (try {request.try_number}) ran longer than {limit} s")
+    message = f"task `{request.key}` (try {request.try_number}) ran longer than {limit} s"
+    return _without_a_word(failed(request, "TaskTimeout", message))
 
 
 def not_loaded(request: TaskRequest, message: str, detail: str) -> TaskResult:
@@ -49,10 +52,16 @@ def not_loaded(request: TaskRequest, message: str, detail: str) -> TaskResult:
 
 def not_started(request: TaskRequest, message: str) -> TaskResult:
     """There was no process for the try."""
-    return failed(request, "ProcessError", f"task `{request.key}` (try {request.try_number}) did not start: {message}")
+    message = f"task `{request.key}` (try {request.try_number}) did not start: {message}"
+    return _without_a_word(failed(request, "ProcessError", message))
 
 
 def oversize(request: TaskRequest, limit_bytes: int) -> TaskResult:
     """The process sent more than it may."""
     message = f"task `{request.key}` (try {request.try_number}) sent a message of more than {limit_bytes} bytes"
-    return failed(request, "ResultError", message)
+    return _without_a_word(failed(request, "ResultError", message))
+
+
+def _without_a_word(result: TaskResult) -> TaskResult:
+    """The process could not call anybody about its end."""
+    return msgspec.structs.replace(result, has_died=True)

@@ -17,6 +17,7 @@ from headrace.handoff.control import (
     ToZygote,
     may_reuse,
 )
+from headrace.handoff.errands import RUN_ENDED, TRY_DIED, Errand, errand_id, errand_key, is_errand
 from headrace.handoff.failures import failed, failure_of, user_traceback
 from headrace.handoff.lines import LineFormatter
 from headrace.handoff.messages import (
@@ -42,11 +43,14 @@ __all__ = [
     "MARKED_TASK",
     "MESSAGE_LIMIT_BYTES",
     "RETURN_VALUE",
+    "RUN_ENDED",
+    "TRY_DIED",
     "Answer",
     "Ask",
     "Channel",
     "ChannelError",
     "Done",
+    "Errand",
     "Exited",
     "Fork",
     "ForkFailed",
@@ -68,9 +72,12 @@ __all__ = [
     "ToTask",
     "ToZygote",
     "content_digest",
+    "errand_id",
+    "errand_key",
     "failed",
     "failure_of",
     "frame",
+    "is_errand",
     "may_reuse",
     "send",
     "user_traceback",

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from headrace.definition import Data, Node
+from headrace.handoff.errands import Errand
 
 RETURN_VALUE = "return_value"
 """The name under which a task's own result is stored."""
@@ -79,6 +80,8 @@ class TaskRequest(Data, frozen=True, kw_only=True):
     """How long that was before this execution began, by the store's clock."""
     has_map_consumers: bool = False
     """Whether a mapped task takes its length from this task's result, which must then be a list or a dict."""
+    errand: Errand | None = None
+    """Not a try: something else is to be done on behalf of the run or the task."""
     log_path: str = ""
     kill_grace_seconds: float = 5.0
     """Between SIGTERM and SIGKILL."""
@@ -119,6 +122,8 @@ class TaskResult(Data, frozen=True, kw_only=True):
     error: TaskError | None = None
     is_retryable: bool = True
     """False: the failure is final, whatever tries are left."""
+    has_died: bool = False
+    """failed: the process ended before it could say so; nobody was called back yet."""
     retry_after_seconds: float | None = None
     """failed: overrides the task's own retry delay."""
     again_after_seconds: float = 0.0

@@ -18,6 +18,9 @@ RUNNERS = {
     "dig": "headrace.runner.dig_task:run_dig_task",
 }
 
+ERRAND_RUNNERS = {"python": "headrace.runner.python_errand:run_python_errand"}
+"""What does errands instead of tasks; a language without an entry has none."""
+
 REHEARSALS = {
     "python": "headrace.runner.python_task:rehearsal",
     "dig": "headrace.runner.dig_task:rehearsal",
@@ -33,6 +36,17 @@ def task_runner(language: str) -> TaskRunner:
     if language not in RUNNERS:
         raise LoadError(f"no task runner for the language `{language}`", hint=did_you_mean(language, RUNNERS))
     runner: TaskRunner = named(RUNNERS[language])
+
+    def run(file: Any, request: TaskRequest, channel: Channel) -> TaskResult:
+        return (runner if request.errand is None else _errand_runner(language))(file, request, channel)
+
+    return run
+
+
+def _errand_runner(language: str) -> TaskRunner:
+    if language not in ERRAND_RUNNERS:
+        raise LoadError(f"the language `{language}` knows no errands")
+    runner: TaskRunner = named(ERRAND_RUNNERS[language])
     return runner
 
 

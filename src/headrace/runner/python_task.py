@@ -45,6 +45,7 @@ from headrace.handoff import (
 )
 from headrace.operators.branch import skip_tasks
 from headrace.operators.python import PythonOperator
+from headrace.runner.callbacks import call_all
 from headrace.runner.programs import named
 from headrace.runner.termination import TaskTerminated
 from headrace.template.jinja import Renderer, RenderError, RenderOptions
@@ -62,7 +63,7 @@ def run_python_task(file: DagFile, request: TaskRequest, channel: Channel) -> Ta
     if dag is None or task is None:
         what = f"task `{request.node.key}` of DAG `{request.run.workflow}`"
         return failed(request, "TaskNotFound", f"{what} is not in `{file.file}` as it is now")
-    instance = _instance(task, dag, request, channel)
+    instance = instance_of(task, dag, request, channel)
     context = task_context(instance)
     enter_task(context, channel)
     try:
@@ -71,9 +72,25 @@ def run_python_task(file: DagFile, request: TaskRequest, channel: Channel) -> Ta
         leave_task()
 
 
-def _instance(task: Any, dag: Any, request: TaskRequest, channel: Channel) -> TaskInstance:
+def instance_of(task: Any, dag: Any, request: TaskRequest, channel: Channel) -> TaskInstance:
+    """The task instance that user code sees."""
+    return TaskInstance(
+        task=task,
+        dag=dag,
+        dag_run=dag_run_of(request),
+        engine=_Foreknowing(channel, request) if request.elements else channel,
+        map_index=request.map_index,
+        try_number=request.try_number,
+        max_tries=request.max_tries,
+        first_started_at=request.first_started_at,
+        waited_seconds=request.waited_seconds,
+    )
+
+
+def dag_run_of(request: TaskRequest) -> DagRun:
+    """The run that user code sees."""
     run = request.run
-    dag_run = DagRun(
+    return DagRun(
         dag_id=run.workflow,
         run_id=run.run_key,
         run_type=run.run_type,
@@ -82,17 +99,6 @@ def _instance(task: Any, dag: Any, request: TaskRequest, channel: Channel) -> Ta
         interval=(run.interval_start, run.interval_end),
         run_after=run.run_after,
         started_at=run.started_at,
-    )
-    return TaskInstance(
-        task=task,
-        dag=dag,
-        dag_run=dag_run,
-        engine=_Foreknowing(channel, request) if request.elements else channel,
-        map_index=request.map_index,
-        try_number=request.try_number,
-        max_tries=request.max_tries,
-        first_started_at=request.first_started_at,
-        waited_seconds=request.waited_seconds,
     )
 
 
@@ -251,11 +257,8 @@ class _Try:
 
     def _call_back(self, event: str) -> None:
         """Call the task's callbacks for an event. What goes wrong in one is logged and changes nothing."""
-        for callback in getattr(self._task.settings, f"on_{event}_callback"):
-            try:
-                callback(self._context)
-            except Exception:
-                log.exception("on_%s_callback of task `%s` failed", event, self._task.task_id)
+        callbacks = getattr(self._task.settings, f"on_{event}_callback")
+        call_all(callbacks, self._context, f"on_{event}_callback of task `{self._task.task_id}`")
 
     def _kill(self) -> None:
         try:

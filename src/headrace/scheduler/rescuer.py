@@ -18,8 +18,10 @@ from headrace.store import (
     Transaction,
     expire_leases,
     has_expired_leases,
+    has_lost_errands,
     has_lost_tasks,
     live_processes,
+    rescue_errands,
     rescue_tasks,
     resign,
 )
@@ -48,7 +50,7 @@ class Rescuer:
             who = f"agent `{tasks[0].agent}`" if tasks else f"agent {agent_id}"
             why = gone.get(agent_id, "{who} stopped").format(who=who)
             _log.warning("%s: %s", why, describe([one.task.state for one in tasks]))
-        return len(gone) + len(rescued)
+        return len(gone) + len(rescued) + self._rescue_errands(at)
 
     def _give_up_dead(self, now: int) -> dict[int, str]:
         """Processes of this place that are dead need no lease to run out."""
@@ -78,6 +80,12 @@ class Rescuer:
             rescued += batch
             if len(batch) < self._batch_size:
                 return rescued
+
+    def _rescue_errands(self, now: int) -> int:
+        with self._store.read() as tx:
+            if not has_lost_errands(tx):
+                return 0
+        return self._store.transact(partial(rescue_errands, now=now, limit=self._batch_size))
 
     def _rescue_batch(self, tx: Transaction, now: int) -> list[Rescued]:
         graph = RunGraph(tx, now)

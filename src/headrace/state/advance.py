@@ -57,7 +57,14 @@ class Advance:
         elif result.outcome == "success":
             self._succeed(task, result)
         elif result.outcome == "failed":
-            self.fail(task, result.error, Actor.AGENT, result.is_retryable, result.retry_after_seconds)
+            self.fail(
+                task,
+                result.error,
+                Actor.AGENT,
+                result.is_retryable,
+                result.retry_after_seconds,
+                has_died=result.has_died,
+            )
         elif result.outcome == "skipped":
             self._agenda.finish(task, State.SKIPPED, Actor.AGENT)
         elif result.outcome == "again":
@@ -72,6 +79,8 @@ class Advance:
         actor: Actor,
         is_retryable: bool = True,
         retry_after_seconds: float | None = None,
+        *,
+        has_died: bool = False,
     ) -> None:
         """A try (or a group) failed: try again, run the failure's handlers, or end as failed."""
         node = self._graph.node(task)
@@ -80,9 +89,12 @@ class Advance:
             return
         if error is not None:
             task.error = _json.encode(error).decode()
+        has_another = is_retryable and has_try_left(task.try_number, task.max_tries)
+        if has_died and not self._agenda.is_cancelled(task):
+            self._agenda.call_back(task, "retry" if has_another else "failed", error)
         if self._agenda.is_cancelled(task):
             self._agenda.finish(task, State.CANCELED, actor)
-        elif is_retryable and has_try_left(task.try_number, task.max_tries):
+        elif has_another:
             self._retry_later(task, node, actor, retry_after_seconds)
         elif node.on_failure and task.kind != "mapped":
             # The instances of a mapped task have had their handlers, one by one.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from headrace.definition import Node
+from headrace.definition import Ending, Node
+from headrace.handoff import RUN_ENDED, TRY_DIED, Errand, TaskError
 from headrace.state.counting import count_upstream, credit, credit_parent
 from headrace.state.graph import Graph, Link
 from headrace.state.growth import Edge, grow_tasks
@@ -89,6 +90,12 @@ class Agenda:
         task.agent_id, task.due_at = None, None
         self.move(task, state, actor, reason)
         self.finished.append(task)
+
+    def call_back(self, task: Task, ending: Ending, error: TaskError | None) -> None:
+        """A try's process died before it could call user code about its end: somebody else does."""
+        if ending in self.graph.node(task).calls_back:
+            payload = {"ending": ending, "error": "" if error is None else error.message}
+            self.graph.send(task, Errand(kind=TRY_DIED, payload=payload))
 
     # ---- a subtree ---------------------------------------------------------------------------------------------
 
@@ -200,3 +207,5 @@ class Agenda:
             Event(attempt.id, None, before, attempt.state, Actor.ADVANCE, 0, self.graph.now, attempt.reason)
         )
         self.ended.append(attempt)
+        if attempt.state in self.graph.node(root).calls_back:
+            self.graph.send(root, Errand(kind=RUN_ENDED, payload={"state": attempt.state, "reason": attempt.reason}))

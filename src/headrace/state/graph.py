@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from headrace.definition import Node
+from headrace.handoff import Errand
 from headrace.state.expansion import MapSource
 from headrace.state.growth import Edge
 from headrace.state.task import Attempt, Event, Task
@@ -71,3 +72,7 @@ class Graph(Protocol):
         ...
 
     def record(self, event: Event) -> None: ...
+
+    def send(self, task: Task, errand: Errand) -> None:
+        """Have an errand run once this is committed; about the task, or about the whole run if it is the root."""
+        ...

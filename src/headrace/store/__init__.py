@@ -23,6 +23,18 @@ from headrace.store.claims import Claim, claim_tasks
 from headrace.store.database import Database, Transaction
 from headrace.store.definitions import Definitions, Version
 from headrace.store.elements import Elements
+from headrace.store.errand_reading import ErrandRow, list_errands
+from headrace.store.errands import (
+    ClaimedErrand,
+    NewErrand,
+    claim_errands,
+    end_errand,
+    has_lost_errands,
+    has_open_errands,
+    held_errands,
+    rescue_errands,
+    send_errands,
+)
 from headrace.store.lookups import is_within, newest_run, runs_by_key, runs_by_time, task_counts, workflow_for
 from headrace.store.pausing import set_paused
 from headrace.store.pools import add_missing_pools, delete_pool, set_pool
@@ -127,14 +139,17 @@ from headrace.store.values import (
 __all__ = [
     "AgentRow",
     "Claim",
+    "ClaimedErrand",
     "Committed",
     "Database",
     "Definitions",
     "Elements",
+    "ErrandRow",
     "EventRow",
     "FileError",
     "Held",
     "LostProcess",
+    "NewErrand",
     "NewRun",
     "Occupation",
     "PoolRow",
@@ -161,6 +176,7 @@ __all__ = [
     "add_missing_pools",
     "attempt_of_run",
     "cancel_attempt",
+    "claim_errands",
     "claim_tasks",
     "clear_tasks",
     "count_active_tasks",
@@ -170,6 +186,7 @@ __all__ = [
     "delete_run",
     "delete_schedule",
     "delete_variable",
+    "end_errand",
     "ensure_project",
     "expire_leases",
     "extend_lease",
@@ -184,12 +201,16 @@ __all__ = [
     "has_due_schedules",
     "has_due_tasks",
     "has_expired_leases",
+    "has_lost_errands",
     "has_lost_tasks",
+    "has_open_errands",
+    "held_errands",
     "held_tasks",
     "is_within",
     "last_event_id",
     "latest_attempt",
     "list_edges",
+    "list_errands",
     "list_events",
     "list_pools",
     "list_runs",
@@ -210,6 +231,7 @@ __all__ = [
     "record_results",
     "register",
     "remove_file",
+    "rescue_errands",
     "rescue_tasks",
     "resign",
     "result_length",
@@ -223,6 +245,7 @@ __all__ = [
     "save_error",
     "save_file",
     "save_schedule",
+    "send_errands",
     "set_connection",
     "set_paused",
     "set_pool",

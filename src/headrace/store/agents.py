@@ -55,6 +55,7 @@ FORGET = Sql(
     """
     DELETE FROM agent WHERE is_lost AND renewed_at < :before
       AND NOT EXISTS (SELECT 1 FROM task WHERE task.agent_id = agent.id)
+      AND NOT EXISTS (SELECT 1 FROM errand WHERE errand.agent_id = agent.id)
     """
 )
 

@@ -23,6 +23,9 @@ _TREE = """
     )
 """
 LOGS = Sql(f"{_TREE} SELECT try.log FROM tree JOIN try ON try.task_id = tree.id WHERE try.log IS NOT NULL")
+_ERRANDS = "FROM errand WHERE attempt_id IN (SELECT id FROM attempt WHERE run_id = :run_id)"
+ERRAND_LOGS = Sql(f"SELECT log {_ERRANDS} AND log IS NOT NULL")
+DELETE_ERRANDS = Sql(f"DELETE {_ERRANDS}")
 DELETE_EDGES = Sql(f"{_TREE} DELETE FROM edge WHERE upstream_id IN (SELECT id FROM tree)")
 DELETE_TRIES = Sql(f"{_TREE} DELETE FROM try WHERE task_id IN (SELECT id FROM tree)")
 DELETE_VALUES = Sql(f"{_TREE} DELETE FROM value WHERE task_id IN (SELECT id FROM tree)")
@@ -30,7 +33,7 @@ DELETE_TASKS = Sql(f"{_TREE} DELETE FROM task WHERE id IN (SELECT id FROM tree)"
 DELETE_EVENTS = Sql("DELETE FROM event WHERE attempt_id IN (SELECT id FROM attempt WHERE run_id = :run_id)")
 DELETE_RUN = Sql("DELETE FROM run WHERE id = :run_id")
 
-_IN_ORDER = (DELETE_EDGES, DELETE_TRIES, DELETE_VALUES, DELETE_EVENTS, DELETE_TASKS, DELETE_RUN)
+_IN_ORDER = (DELETE_EDGES, DELETE_TRIES, DELETE_VALUES, DELETE_EVENTS, DELETE_ERRANDS, DELETE_TASKS, DELETE_RUN)
 
 
 def old_runs(tx: Transaction, before: int, limit: int) -> list[int]:
@@ -40,7 +43,7 @@ def old_runs(tx: Transaction, before: int, limit: int) -> list[int]:
 
 def run_logs(tx: Transaction, run_id: int) -> list[str]:
     """Paths of a run's logs, below the folder for logs."""
-    return sorted({row[0] for row in tx.run(LOGS, {"run_id": run_id})})
+    return sorted({row[0] for statement in (LOGS, ERRAND_LOGS) for row in tx.run(statement, {"run_id": run_id})})
 
 
 def delete_run(tx: Transaction, run_id: int, before: int) -> bool:

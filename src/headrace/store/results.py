@@ -101,7 +101,7 @@ def fail_tasks(tx: Transaction, graph: RunGraph, tasks: Sequence[Task], error: T
             advance.hand_back(task, actor)
             continue
         rows.append(_try_row(task, State.FAILED, error, None, graph.now))
-        advance.fail(task, error, actor)
+        advance.fail(task, error, actor, has_died=True)
     _write_tries(tx, rows)
     advance.settle()
     graph.flush()

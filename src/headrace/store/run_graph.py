@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from headrace.definition import Node
-from headrace.handoff import RETURN_VALUE
+from headrace.handoff import RETURN_VALUE, Errand
 from headrace.state import FINISHED, TIMED, Attempt, Edge, Event, Link, MapSource, Task
 from headrace.store.database import Reply, Transaction
 from headrace.store.definitions import Definitions
+from headrace.store.errands import NewErrand, explained, send_errands
 from headrace.store.sql import Sql
 from headrace.store.task_rows import SELECTED, insert_events, insert_tasks, to_task, update_tasks
 
@@ -90,7 +91,9 @@ class RunGraph:
         self._added: dict[int, Task] = {}
         self._edges: list[Edge] = []
         self._events: list[Event] = []
+        self._errands: list[NewErrand] = []
         self._written_events = 0
+        self._has_sent_errands = False
         self._downstream: dict[int, list[Link]] = {}
         self._children: dict[int, list[int]] = {}
 
@@ -102,6 +105,11 @@ class RunGraph:
     def has_changes(self) -> bool:
         """Whether anything was decided that is not written yet."""
         return bool(self._dirty or self._added)
+
+    @property
+    def has_sent_errands(self) -> bool:
+        """Whether errands were written that an agent with a free slot may take."""
+        return self._has_sent_errands
 
     @property
     def has_timers(self) -> bool:
@@ -213,6 +221,12 @@ class RunGraph:
     def record(self, event: Event) -> None:
         self._events.append(event)
 
+    def send(self, task: Task, errand: Errand) -> None:
+        # As it is now: a retry without delay has the next number by the time this is written.
+        number = task.try_number if task.parent_id is not None else 0
+        task_id = task.id if task.parent_id is not None else None
+        self._errands.append(NewErrand(task.attempt_id, errand, task_id, number, task.queue))
+
     # ---- writing -----------------------------------------------------------------------------------------------
 
     def flush(self) -> None:
@@ -225,6 +239,8 @@ class RunGraph:
         for attempt in self._attempts.values():
             if attempt.is_changed:
                 self._write_attempt(attempt)
+        if self._errands:
+            self._write_errands()
         self._dirty, self._added, self._edges = {}, {}, []
         self._children, self._downstream = {}, {}
 
@@ -232,6 +248,14 @@ class RunGraph:
         """Write the events. Apart from `flush` so that one statement serves several flushes."""
         insert_events(self._tx, self._events[self._written_events :])
         self._written_events = len(self._events)
+
+    def _write_errands(self) -> None:
+        complete = [
+            explained(self._tx, self.attempt(new.attempt_id), new) if new.task_id is None else new
+            for new in self._errands
+        ]
+        send_errands(self._tx, complete, self._now)
+        self._errands, self._has_sent_errands = [], True
 
     def _write_attempt(self, attempt: Attempt) -> None:
         values = {

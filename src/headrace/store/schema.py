@@ -43,6 +43,7 @@ metadata = MetaData(
 Id = BigInteger().with_variant(Integer, "sqlite")
 Instant = BigInteger()
 
+ERRAND_STATES = ("waiting", "running", "done", "failed")
 RUN_STATES = ("queued", "running", "success", "failed", "canceled")
 
 
@@ -331,6 +332,32 @@ event = Table(
     Column("at", Instant, nullable=False),
     Column("reason", Text),
     Index("ix_event_attempt", "attempt_id", "id"),
+)
+
+errand = Table(
+    "errand",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("attempt_id", Id, nullable=False),
+    Column("task_id", Id, comment="the task that it is about, or that explains a run's end"),
+    Column("try_number", Integer, nullable=False, default=0),
+    Column("kind", Text, nullable=False),
+    Column("payload", Text, nullable=False),
+    Column("queue", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("fence", Integer, nullable=False, default=0, comment="counts the claims"),
+    Column("tries", Integer, nullable=False, default=0),
+    Column("agent_id", Id),
+    Column("due_at", Instant, comment="not before"),
+    Column("created_at", Instant, nullable=False),
+    Column("started_at", Instant),
+    Column("ended_at", Instant),
+    Column("error", Text),
+    Column("log", Text, comment="path below the logs folder"),
+    CheckConstraint(_one_of("state", ERRAND_STATES), name="state"),
+    Index("ix_errand_waiting", "queue", "id", **_where("state = 'waiting'")),
+    Index("ix_errand_agent", "agent_id", **_where("agent_id IS NOT NULL")),
+    Index("ix_errand_attempt", "attempt_id"),
 )
 
 variable = Table(

@@ -13,8 +13,9 @@ from random import Random
 
 from headrace.agent import Agent
 from headrace.clock import ManualClock, to_micros
+from headrace.handoff import errand_id, is_errand
 from headrace.scheduler import Pruner, Rescuer, Reviver, RunStarter, Service
-from headrace.store import Database, Report, RunGraph, Transaction, record_results
+from headrace.store import Database, Report, RunGraph, Transaction, end_errand, record_results
 from headrace.testing.endings import Endings
 from headrace.testing.faults import Away, Crash, Execution, Moment, NodeStore, SkewedClock
 from headrace.testing.invariants import Checker
@@ -49,6 +50,7 @@ class Cluster:
         self._open_database = open_database
         self._names = 0
         self._busy: list[Node] = []
+        self._violation: Violation | None = None
         self._endings = Endings(random)
         self.user = self._node("user")
         self.checker = Checker(self.user.store.database, {**POOLS, "default_pool": 128})
@@ -157,6 +159,9 @@ class Cluster:
         self.ask(lambda tx: self._record(tx, report))
 
     def _record(self, tx: Transaction, report: Report) -> None:
+        if is_errand(report.result.task_id):
+            end_errand(tx, errand_id(report.result.task_id), report.result, None, self.now)
+            return
         graph = RunGraph(tx, self.now)
         record_results(tx, graph, [report])
         graph.flush_events()
@@ -222,6 +227,8 @@ class Cluster:
     def finish(self, node: Node, error: BaseException | None) -> bool:
         """A node's turn is over. True: its error belongs to the simulation."""
         self._busy.remove(node)
+        if self._violation is not None:
+            raise self._violation
         if isinstance(error, Crash):
             self.note(f"{node.name} dies ({error})")
             self._bury(node)
@@ -235,7 +242,13 @@ class Cluster:
         self._busy.append(node)
 
     def _look(self) -> None:
-        for event in self.checker.check():
+        try:
+            events = self.checker.check()
+        except Violation as error:
+            # Raised into the code under test, which may well go on after it.
+            self._violation = self._violation or error
+            raise
+        for event in events:
             self.note(f"  event {event.id}: task {event.task_id} {event.before} → {event.after} by {event.actor}")
 
     def _die(self, node: Node) -> None:

@@ -24,6 +24,8 @@ class Endings:
 
     def _ending(self, request: TaskRequest) -> dict[str, Any]:
         choice = self._random.random()
+        if request.errand is not None:
+            return {"outcome": "success"} if choice < 0.6 else self._failure()
         if request.node.operator == NOOP:
             return {"outcome": "success"}
         if choice < 0.60:
@@ -58,5 +60,6 @@ class Endings:
             "outcome": "failed",
             "error": TaskError(type="ValueError", message="by luck"),
             "is_retryable": self._random.random() < 0.8,
+            "has_died": self._random.random() < 0.3,
             "retry_after_seconds": self._random.choice((None, None, None, 0.0, 3.0)),
         }

@@ -163,7 +163,7 @@ class Engine:
         actions = self._actions.get(request.run.workflow)
         if actions is None:
             return run_task(request, channel)
-        action = actions.get(request.key)
+        action = actions.get(request.key if request.errand is None else request.errand.kind)
         return _result(request, action(request) if action is not None else None)
 
 

@@ -45,6 +45,16 @@ DOUBLES = Sql(
     GROUP BY workflow_id, logical_at HAVING count(*) > 1
     """
 )
+# Each end of a run that somebody wants to hear of has its errand, and no other has one.
+RUN_ERRANDS = Sql(
+    """
+    SELECT attempt.id, attempt.workflow_id,
+           (SELECT count(*) FROM event WHERE event.attempt_id = attempt.id AND event.task_id IS NULL
+              AND event.after IN ('success', 'failed')),
+           (SELECT count(*) FROM errand WHERE errand.attempt_id = attempt.id AND errand.kind = 'run_ended')
+    FROM attempt
+    """
+)
 ALL_ATTEMPTS = Sql("SELECT id FROM attempt")
 
 
@@ -109,7 +119,11 @@ class Checker:
         with self._database.read() as tx:
             ids = [row[0] for row in tx.run(ALL_ATTEMPTS)]
             doubles = tx.run(DOUBLES)
+            errands = tx.run(RUN_ERRANDS)
         self.check_rows(ids)
+        for attempt_id, workflow_id, ends, sent in errands:
+            if sent != (ends if self.workflows[workflow_id].root.calls_back else 0):
+                raise Violation(f"attempt {attempt_id} ended {ends} times, and {sent} errands tell of it")
         if doubles:
             raise Violation(f"logical times with more than one run (workflow, time, runs): {doubles}")
 

@@ -26,6 +26,8 @@ POOLS = {"narrow": 1, "wide": 3}
 def random_workflow(random: Random, name: str) -> Workflow:
     """A workflow that can run, with limits and now and then a schedule."""
     nodes = _graph(random) if random.random() < 0.5 else _tree(random)
+    if random.random() < 0.4:
+        nodes = (_with(nodes[0], calls_back=("success", "failed")), *nodes[1:])
     fields: dict[str, Any] = {}
     if random.random() < 0.3:
         fields["max_active_tasks"] = random.randint(1, 3)
@@ -101,6 +103,8 @@ def _task_fields(random: Random) -> dict[str, Any]:
         fields["timeout_seconds"] = 15.0
     if random.random() < 0.1:
         fields["max_active_per_workflow"] = 1
+    if random.random() < 0.2:
+        fields["calls_back"] = ("retry", "failed")
     return fields
 
 

@@ -29,14 +29,20 @@ from headrace.testing.requests_of_people import People
 
 ACTIONS = 100
 _ROUNDS = 600
-UNFINISHED = Sql("SELECT run.id, run.state FROM run WHERE run.state IN ('queued', 'running')")
+UNFINISHED = Sql(
+    """
+    SELECT run.id, run.state FROM run WHERE run.state IN ('queued', 'running')
+    UNION ALL SELECT errand.id, 'errand ' || errand.kind FROM errand WHERE errand.state IN ('waiting', 'running')
+    """
+)
 TIMERS = Sql("SELECT min(due_at) FROM task WHERE due_at > :now")
+ERRAND_TIMERS = Sql("SELECT min(due_at) FROM errand WHERE due_at > :now AND state = 'waiting'")
 TIMEOUTS = Sql("SELECT min(timeout_at) FROM attempt WHERE timeout_at > :now AND state = 'running'")
 FAST = Sql("PRAGMA synchronous = OFF")
 EMPTY = Sql("SELECT count(*) FROM project")
 WIPE = Sql(
     "TRUNCATE project, revision, source_error, workflow, workflow_version, schedule, run, attempt, task, edge, try,"
-    " value, agent, event, variable, connection"
+    " value, agent, event, errand, variable, connection"
 )
 WIPE_POOLS = Sql("DELETE FROM pool WHERE name <> 'default_pool'")
 
@@ -169,7 +175,7 @@ def _unfinished(cluster: Cluster) -> list[tuple[int, str]]:
 def _wait_for_something(cluster: Cluster) -> None:
     """Let time pass until the next thing is due."""
     with cluster.user.store.database.read() as tx:
-        due = [tx.run(statement, {"now": cluster.now})[0][0] for statement in (TIMERS, TIMEOUTS)]
+        due = [tx.run(statement, {"now": cluster.now})[0][0] for statement in (TIMERS, ERRAND_TIMERS, TIMEOUTS)]
     moments = [from_micros(at) for at in due if at is not None]
     moments += [end for end in (cluster.next_end(),) if end is not None]
     # Clocks of nodes may be behind, so what is due now is due for everybody a little later.

@@ -6,6 +6,7 @@ import functools
 from pathlib import Path
 from typing import Any
 
+from headrace.authoring.dag.calling_back import calls_back_of_run, calls_back_of_task
 from headrace.authoring.dag.dags import DAG, effective_leaves
 from headrace.authoring.dag.order import effective_weights
 from headrace.authoring.dag.schedules import schedule_of, timezone_name
@@ -37,7 +38,7 @@ def compile_dag(dag: DAG, root: Path) -> Workflow:
     workflow = Workflow(
         name=dag.dag_id,
         language="python",
-        nodes=(Node(key=ROOT, kind="group", place=place), *_nodes(dag, root)),
+        nodes=(Node(key=ROOT, kind="group", calls_back=calls_back_of_run(dag), place=place), *_nodes(dag, root)),
         timezone=timezone_name(dag.timezone),
         params=_params(dag, place),
         schedule=schedule_of(dag, place),
@@ -89,6 +90,7 @@ def _node(dag: DAG, task: Any, root: Path, priority: int, decides: bool) -> Node
         queue=settings.queue,
         max_active_per_workflow=settings.max_active_tis_per_dag,
         max_active_per_run=settings.max_active_tis_per_dagrun,
+        calls_back=calls_back_of_task(settings),
         place=_place(task.place, root),
         doc=settings.doc_md or settings.doc or "",
     )

@@ -9,8 +9,6 @@ _OF_DAG = (
     "deadline",
     "fail_fast",
     "max_consecutive_failed_dag_runs",
-    "on_failure_callback",
-    "on_success_callback",
     "sla_miss_callback",
 )
 _OF_TASK = ("depends_on_past", "retry_policy", "run_as_user", "sla", "wait_for_downstream")

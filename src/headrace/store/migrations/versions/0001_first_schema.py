@@ -341,6 +341,31 @@ def _create_others() -> None:
     )
     op.create_index("ix_event_attempt", "event", ["attempt_id", "id"])
     op.create_table(
+        "errand",
+        Column("id", ID, autoincrement=True, nullable=False),
+        Column("attempt_id", ID, nullable=False),
+        Column("task_id", ID, comment="the task that it is about, or that explains a run's end"),
+        Column("try_number", Integer, nullable=False),
+        Column("kind", Text, nullable=False),
+        Column("payload", Text, nullable=False),
+        Column("queue", Text, nullable=False),
+        Column("state", Text, nullable=False),
+        Column("fence", Integer, nullable=False, comment="counts the claims"),
+        Column("tries", Integer, nullable=False),
+        Column("agent_id", ID),
+        Column("due_at", BigInteger, comment="not before"),
+        Column("created_at", BigInteger, nullable=False),
+        Column("started_at", BigInteger),
+        Column("ended_at", BigInteger),
+        Column("error", Text),
+        Column("log", Text, comment="path below the logs folder"),
+        CheckConstraint("state IN ('waiting', 'running', 'done', 'failed')", name=op.f("ck_errand_state")),
+        PrimaryKeyConstraint("id", name="pk_errand"),
+    )
+    op.create_index("ix_errand_waiting", "errand", ["queue", "id"], **_where("state = 'waiting'"))
+    op.create_index("ix_errand_agent", "errand", ["agent_id"], **_where("agent_id IS NOT NULL"))
+    op.create_index("ix_errand_attempt", "errand", ["attempt_id"])
+    op.create_table(
         "variable",
         Column("name", Text, nullable=False),
         Column("document", Text, nullable=False),

@@ -1,0 +1,39 @@
+"""Callbacks around real processes: those that die cannot call back, so an errand does."""
+
+from __future__ import annotations
+
+DAG = """
+    import os, signal
+    from datetime import timedelta
+    from airflow.sdk import DAG, task
+
+    def tell(name):
+        def callback(context):
+            with open("told.txt", "a") as file:
+                ti = context["ti"]
+                print(name, ti.task_id, ti.try_number, context.get("reason"), file=file)
+            print("told by", name)
+        return callback
+
+    with DAG("flow", schedule=None, on_failure_callback=tell("dag")):
+        @task(
+            retries=1, retry_delay=timedelta(0),
+            on_retry_callback=tell("retry"), on_failure_callback=tell("failure"),
+        )
+        def killed():
+            os.kill(os.getpid(), signal.SIGKILL)
+        killed()
+"""
+
+
+def test_a_killed_process_is_told_by_errands_before_the_command_ends(headrace):
+    done = headrace("run", headrace.write("flow.py", DAG))
+    assert done.returncode == 1
+    told = (headrace.folder / "flows" / "told.txt").read_text().splitlines()
+    assert sorted(told) == ["dag killed 2 task_failure", "failure killed 2 None", "retry killed 1 None"]
+    listed, _ = headrace.json("errands")
+    assert [(one["kind"], one["state"], one["tries"]) for one in listed["errands"]] == [
+        ("run_ended", "done", 1), ("try_died", "done", 1), ("try_died", "done", 1),
+    ]  # fmt: skip
+    logs = [log.read_text() for log in headrace.home.rglob("errand*.log")]
+    assert sorted(text.split()[-1] for text in logs) == ["dag", "failure", "retry"]
