@@ -18,9 +18,10 @@ with DAG("flow", schedule=None, {of_dag}):
     ("of_dag", "of_task", "warnings"),
     [
         ("", "", ()),
-        ("fail_fast=True", "", ("`fail_fast` of DAG `flow` has no effect yet",)),
+        ("sla_miss_callback=print", "", ("`sla_miss_callback` of DAG `flow` has no effect yet",)),
         ("on_failure_callback=print", "", ()),
-        ("", "depends_on_past=True", ("`depends_on_past` of task `a` and 2 more has no effect yet",)),
+        ("", "run_as_user='ann'", ("`run_as_user` of task `a` and 2 more has no effect yet",)),
+        ("fail_fast=True", "depends_on_past=True", ()),
         ("", "on_failure_callback=print", ()),
     ],
 )

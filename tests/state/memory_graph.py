@@ -34,12 +34,13 @@ class MemoryGraph:
 
     def __init__(self, workflow: Workflow) -> None:
         self.now = 1_000 * SECOND
-        self.workflow = workflow
+        self._workflow = workflow
         self.nodes = {node.key: node for node in workflow.nodes}
         self.all: dict[int, Task] = {}
         self.edges: list[Edge] = []
         self.events: list[Event] = []
         self.errands: list[tuple[str, Errand]] = []
+        self.held_up: set[str] = set()
         self.lengths: dict[int, int] = {}
         self.the_attempt = Attempt(1, 7, 1, 1, "queued", False, 0, None, None, None, None, None)
         self._next_id = 1
@@ -53,6 +54,9 @@ class MemoryGraph:
 
     def node(self, task: Task) -> Node:
         return self.nodes[task.key] if task.body is None else node_from_json(task.body)
+
+    def workflow(self, attempt_id: int) -> Workflow:
+        return self._workflow
 
     def tasks(self, ids: Iterable[int]) -> list[Task]:
         return [self.all[task_id] for task_id in ids]
@@ -83,6 +87,9 @@ class MemoryGraph:
         if task.kind != "mapped":
             return self.lengths.get(task.id)
         return sum(one.state is State.SUCCESS for one in self.children([task.id]))
+
+    def waits_for_past(self, task: Task, *, is_skipping: bool) -> bool:
+        return task.key in self.held_up
 
     def new_ids(self, count: int) -> Sequence[int]:
         self._next_id += count

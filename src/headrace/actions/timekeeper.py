@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 
 from headrace.clock import Clock, to_micros
-from headrace.scheduler import DeadlineKeeper, Rescuer, Reviver, RunActivator, Service, Waker
+from headrace.scheduler import DeadlineKeeper, PastFollower, Rescuer, Reviver, RunActivator, Service, Waker
 from headrace.store import Store, next_due
 
 
@@ -20,7 +20,12 @@ class Timekeeper:
         self._store = store
         self._clock = clock
         self._poll_micros = round(poll_seconds * 1_000_000)
-        self._services: list[Service] = [Waker(store), DeadlineKeeper(store), RunActivator(store)]
+        self._services: list[Service] = [
+            Waker(store),
+            DeadlineKeeper(store),
+            PastFollower(store),
+            RunActivator(store),
+        ]
         self._sweepers: list[Service] = [Rescuer(store), Reviver(store)]
         self._is_news = threading.Event()
         self._is_news.set()

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from headrace.actions.wording import error_line, instant, names, span, tries
-from headrace.state import FINISHED, INLINE_QUEUE, State
+from headrace.state import FINE, FINISHED, INLINE_QUEUE, State
 from headrace.store import (
     AgentRow,
     Definitions,
@@ -16,9 +16,11 @@ from headrace.store import (
     SilentAgent,
     TaskRow,
     Transaction,
+    Waiting,
     count_active_tasks,
     list_pools,
     live_agents,
+    past_of,
     silent_agents,
     upstream_tasks,
     version_of_attempt,
@@ -92,10 +94,13 @@ class Situation:
         return count_active_tasks(self.tx, workflow_id=self.run.workflow_id)
 
     @cached_property
+    def version_id(self) -> int:
+        return version_of_attempt(self.tx, self.run.attempt_id)
+
+    @cached_property
     def nodes(self) -> dict[str, tuple[int | None, int | None]]:
         """The limits of each task: how many over all runs, how many in this one."""
-        version_id = version_of_attempt(self.tx, self.run.attempt_id)
-        nodes = self.tx.shared(Definitions).version(self.tx, version_id).nodes
+        nodes = self.tx.shared(Definitions).version(self.tx, self.version_id).nodes
         return {key: (node.max_active_per_workflow, node.max_active_per_run) for key, node in nodes.items()}
 
 
@@ -120,12 +125,31 @@ def _none(situation: Situation, task: TaskRow) -> Reason:
     upstream = upstream_tasks(situation.tx, task.origin_id)
     undone = [one for one in upstream if State(one.state) not in FINISHED]
     if not undone:
+        waiting = past_of(situation.tx, situation.run.attempt_id, situation.version_id, task.key)
+        if waiting is not None:
+            return _held_up(task, waiting, since)
         return _reason(task, "starting", "has nothing left to wait for: it is about to be scheduled", since)
     text = (
         f"waits since {instant(since)} for {names(undone)}:"
         f" its trigger rule `{task.trigger_rule}` needs {_NEEDS[task.trigger_rule]}"
     )
     return _reason(task, "upstream", text, since)
+
+
+def _held_up(task: TaskRow, waiting: Waiting, since: int | None) -> Reason:
+    before = waiting.before
+    of = f"run {before.run_id} (logical time {before.logical_time:%Y-%m-%d %H:%M:%SZ})"
+    text = f"waits since {instant(since)} for the run before it, {of}:"
+    unfit = [state for state in before.states if state not in FINE]
+    if not before.states:
+        return _reason(task, "past", f"{text} that run does not have the task, but earlier ones do", since)
+    if unfit:
+        text += f" there the task is {unfit[0]}, and it must have succeeded or been skipped"
+    else:
+        unfit = [state for state in before.downstream if state not in FINE]
+        text += f" there a task that follows it directly is {unfit[0]}, and it must have succeeded or been skipped"
+    hint = f"`headrace clear {before.run_id} {task.key}`, or `headrace mark success {before.run_id} {task.key}`"
+    return _reason(task, "past", text, since, hint=hint)
 
 
 def _scheduled(situation: Situation, task: TaskRow) -> Reason:

@@ -36,6 +36,7 @@ from headrace.store import (
     claim_tasks,
     end_errand,
     extend_lease,
+    follow_past,
     held_tasks,
     live_processes,
     record_results,
@@ -114,6 +115,7 @@ class Agent:
         self._is_draining = False
         self._had_inline = False
         self._committed_at = 0.0
+        self._has_nudged = False
         self._may_hold_unknown = False
         self.on_run_ended: Callable[[int], None] = lambda run_id: None
         """Called with the id of each run whose end this agent has committed."""
@@ -219,7 +221,15 @@ class Agent:
             _log.info("task %d: a stale result changed nothing", report.result.task_id)
         self._submit(requests)
         self._committed_at = time.monotonic()
+        if self._has_nudged:
+            self._follow_past()
         return len(reports)
+
+    def _follow_past(self) -> None:
+        """What was committed may be what tasks of later runs wait for."""
+        self._store.transact(lambda tx: follow_past(tx, self._now()))
+        self._has_nudged = False
+        self._must_look.set()
 
     def _commit_one_by_one(self) -> int:
         """One result that cannot be applied must not hold up the others, nor anything else this agent runs."""
@@ -251,6 +261,7 @@ class Agent:
         errands = [] if self._is_draining else self._errands.claim(tx, graph, self.id, self._free_slots())
         claims = [] if self._is_draining else self._claim(tx, graph, committed, self._free_slots() - len(errands))
         graph.flush_events()
+        self._has_nudged = graph.has_nudged
         if committed is not None:
             left = committed.scheduled + committed.scheduled_inline - len(claims)
             tx.should_notify = tx.should_notify or left > 0 or graph.has_timers or bool(committed.ended_attempts)

@@ -60,6 +60,21 @@ class Retry(Data, frozen=True, kw_only=True):
     max_delay_seconds: float | None = None
 
 
+class Past(Data, frozen=True, kw_only=True):
+    """What a node waits for in the run before its own, by logical time: that it succeeded or was skipped there."""
+
+    with_downstream: bool = False
+    """Also that everything which waited for it directly did."""
+    ignores_first: bool = True
+    """A run before that lacks the node does not hold it up if no earlier run has it either."""
+    skips_manual: bool = False
+    """Runs that somebody started by hand do not count as the run before."""
+    since: str | None = None
+    """ISO 8601 instant: a run before that is about an earlier time does not count."""
+    before_skipping: bool = False
+    """It waits even where its trigger rule says that it is to be skipped."""
+
+
 class Length(Data, frozen=True, kw_only=True):
     """How many instances a mapped node gets, as an expression over lengths that are known when it opens."""
 
@@ -109,6 +124,10 @@ class Node(Data, frozen=True, kw_only=True):
     decides: bool = True
     """Whether its failure fails its parent. False for inner tasks of a Python DAG, whose result its leaves decide."""
     isolation: Isolation = "default"
+    past: Past | None = None
+    """None: whatever became of it in earlier runs does not matter."""
+    cleans_up: bool = False
+    """A teardown: it runs although the rest of the run is stopped."""
     timeout_seconds: float | None = None
     """How long one try may run."""
     priority: int = 1
@@ -179,6 +198,10 @@ class Workflow(Data, frozen=True, kw_only=True):
     """How long a run may take, counted from its start."""
     on_timeout: Literal["skip", "cancel"] = "skip"
     """What unfinished tasks become when the run times out; the run fails either way."""
+    fails_fast: bool = False
+    """The first task that fails for good stops the rest of its run: what runs fails, everything else is skipped."""
+    max_consecutive_failures: int = 0
+    """The workflow is paused when so many of its runs in a row have failed; 0: never."""
     is_paused_at_creation: bool = False
     unique_logical_time: bool = True
     """Whether a second run for the same logical time is refused."""

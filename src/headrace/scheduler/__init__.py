@@ -6,6 +6,7 @@ Every service may run in any number of processes at once, so that no leader is n
 
 from headrace.scheduler.deadline_keeper import DeadlineKeeper
 from headrace.scheduler.loop import Scheduler, SchedulerOptions
+from headrace.scheduler.past_follower import PastFollower
 from headrace.scheduler.pruner import Pruner
 from headrace.scheduler.rescuer import Rescuer
 from headrace.scheduler.reviver import Reviver
@@ -16,6 +17,7 @@ from headrace.scheduler.waker import Waker
 
 __all__ = [
     "DeadlineKeeper",
+    "PastFollower",
     "Pruner",
     "Rescuer",
     "Reviver",

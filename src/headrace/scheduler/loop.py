@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from headrace.clock import Clock, from_micros, to_micros
 from headrace.errors import HeadraceError, StoreUnreachableError
 from headrace.scheduler.deadline_keeper import DeadlineKeeper
+from headrace.scheduler.past_follower import PastFollower
 from headrace.scheduler.presence import ClockCorrector, Presence
 from headrace.scheduler.pruner import DeleteLogs, Pruner, keep_logs
 from headrace.scheduler.rescuer import Rescuer
@@ -172,6 +173,7 @@ def _beats(
         _Beat(Rescuer(store), options.rescue_seconds),
         _Beat(Waker(store)),
         _Beat(DeadlineKeeper(store)),
+        _Beat(PastFollower(store)),
         _Beat(Reviver(store), options.revive_seconds),
         _Beat(RunStarter(store, max_runs=options.max_runs_per_tick)),
         _Beat(RunActivator(store)),

@@ -9,6 +9,7 @@ from headrace.state.expansion import MapSource, instance_count, source_keys
 from headrace.state.graph import Graph, Link
 from headrace.state.growth import INLINE_QUEUE, Edge, Growth, grow_tasks
 from headrace.state.params import Layer, merge, visible_params
+from headrace.state.past import FINE, PastRules, RunBefore, is_met
 from headrace.state.retry import has_try_left, retry_delay_seconds
 from headrace.state.rules import RULES, Tally, Verdict, decide
 from headrace.state.task import (
@@ -31,6 +32,7 @@ from headrace.state.vetting import vetted
 
 __all__ = [
     "FAILURES",
+    "FINE",
     "FINISHED",
     "HELD",
     "INLINE_QUEUE",
@@ -49,6 +51,8 @@ __all__ = [
     "Link",
     "MapSource",
     "Move",
+    "PastRules",
+    "RunBefore",
     "State",
     "Tally",
     "Task",
@@ -59,6 +63,7 @@ __all__ = [
     "grow_tasks",
     "has_try_left",
     "instance_count",
+    "is_met",
     "merge",
     "retry_delay_seconds",
     "source_keys",

@@ -15,7 +15,7 @@ import msgspec
 
 from headrace.definition import NOOP, Node
 from headrace.handoff import TaskError, TaskResult
-from headrace.state import clearing
+from headrace.state import clearing, stopping
 from headrace.state.agenda import Agenda
 from headrace.state.counting import count_children, tally_of
 from headrace.state.graph import Graph
@@ -101,6 +101,8 @@ class Advance:
             self._run_handlers(task, node, actor)
         else:
             self._agenda.finish(task, State.FAILED, actor)
+            if task.kind == "task" and self._graph.workflow(task.attempt_id).fails_fast:
+                stopping.stop_the_rest(self._agenda, task)
 
     def hand_back(self, task: Task, actor: Actor) -> None:
         """Its agent will not run it; whoever is next takes it, in the same try."""
@@ -153,6 +155,14 @@ class Advance:
                 self._agenda.open_children(task)
             elif task.state is State.NONE:
                 self._agenda.touched[task.id] = task
+
+    def look_again(self, tasks: Iterable[Task]) -> None:
+        """What these wait for in another run may have happened."""
+        for task in tasks:
+            if task.state is State.NONE:
+                self._agenda.touched[task.id] = task
+            elif task.state is State.PLANNED:
+                self._agenda.open_children(task)
 
     def fail_deadlocked(self, attempt: Attempt) -> None:
         """Nothing can run any more and yet something is left: the run fails and the tasks keep their states."""
@@ -226,9 +236,11 @@ class Advance:
             self._agenda.finish(task, State.CANCELED, Actor.ADVANCE)
             return
         verdict = decide(task.trigger_rule, tally_of(task))
+        if verdict is Verdict.WAIT or self._graph.waits_for_past(task, is_skipping=verdict is not Verdict.RUN):
+            return
         if verdict is Verdict.RUN:
             self._open(task)
-        elif verdict is not Verdict.WAIT:
+        else:
             self._agenda.finish(task, VERDICT_STATE[verdict], Actor.ADVANCE)
 
     def _open(self, task: Task) -> None:

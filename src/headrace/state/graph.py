@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
-from headrace.definition import Node
+from headrace.definition import Node, Workflow
 from headrace.handoff import Errand
 from headrace.state.expansion import MapSource
 from headrace.state.growth import Edge
@@ -37,6 +37,10 @@ class Graph(Protocol):
         """What the task's definition says."""
         ...
 
+    def workflow(self, attempt_id: int) -> Workflow:
+        """What the attempt runs."""
+        ...
+
     def tasks(self, ids: Iterable[int]) -> list[Task]: ...
 
     def downstream(self, ids: Collection[int]) -> list[Link]:
@@ -58,6 +62,10 @@ class Graph(Protocol):
     def unfinished(self, attempt_id: int) -> list[Task]: ...
 
     def map_sources(self, attempt_id: int, keys: Collection[str]) -> dict[str, MapSource]: ...
+
+    def waits_for_past(self, task: Task, *, is_skipping: bool) -> bool:
+        """Whether an earlier run holds the task up. If so, it is looked at again when that may have changed."""
+        ...
 
     def new_ids(self, count: int) -> Sequence[int]:
         """Fresh task ids in ascending order, greater than every id handed out before."""

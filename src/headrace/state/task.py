@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -137,12 +138,31 @@ def _moves() -> tuple[Move, ...]:
         if (before, after) not in listed
     ]
     # Where the engine and the clock may both make a move, the table says so in one row.
-    return tuple(
+    rows = [
         row._replace(by=(*row.by, a.TIMER), when=f"{row.when}; or the run timed out")
         if row.before in open_states and row.after in (s.SKIPPED, s.FAILED) and a.TIMER not in row.by
         else row
         for row in rows
-    )
+    ]
+    waiting = tuple(state for state in open_states if state not in HELD and state is not s.PLANNED)
+    rows = _also(rows, HELD, (s.FAILED,), a.ADVANCE, "another task failed and the workflow fails fast")
+    rows = _also(rows, waiting, (s.SKIPPED,), a.ADVANCE, "another task failed and the workflow fails fast")
+    markable = tuple(state for state in s if state is not s.REMOVED)
+    return tuple(_also(rows, markable, (s.SUCCESS, s.FAILED, s.SKIPPED), a.USER, "somebody marked it so"))
+
+
+def _also(
+    rows: Sequence[Move], befores: Iterable[State], afters: Iterable[State], actor: Actor, when: str
+) -> list[Move]:
+    """The rows, in which this actor may make these moves as well."""
+    table = {(row.before, row.after): row for row in rows}
+    for before, after in ((one, other) for one in sorted(befores) for other in afters if one != other):
+        row = table.get((before, after))
+        if row is None:
+            table[before, after] = Move(before, after, (actor,), when)
+        elif actor not in row.by:
+            table[before, after] = row._replace(by=(*row.by, actor), when=f"{row.when}; or {when}")
+    return list(table.values())
 
 
 MOVES: dict[tuple[State, State], Move] = {(move.before, move.after): move for move in _moves()}

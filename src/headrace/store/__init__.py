@@ -36,6 +36,8 @@ from headrace.store.errands import (
     send_errands,
 )
 from headrace.store.lookups import is_within, newest_run, runs_by_key, runs_by_time, task_counts, workflow_for
+from headrace.store.past import Followed, follow_past, has_nudges
+from headrace.store.past_reading import Waiting, past_of
 from headrace.store.pausing import set_paused
 from headrace.store.pools import add_missing_pools, delete_pool, set_pool
 from headrace.store.projects import (
@@ -147,6 +149,7 @@ __all__ = [
     "ErrandRow",
     "EventRow",
     "FileError",
+    "Followed",
     "Held",
     "LostProcess",
     "NewErrand",
@@ -170,6 +173,7 @@ __all__ = [
     "Transaction",
     "TryRow",
     "Version",
+    "Waiting",
     "Woken",
     "WorkflowRow",
     "add_attempt",
@@ -193,6 +197,7 @@ __all__ = [
     "failed_files",
     "failed_tasks",
     "file_digests",
+    "follow_past",
     "forget_agents",
     "get_connection",
     "get_run",
@@ -203,6 +208,7 @@ __all__ = [
     "has_expired_leases",
     "has_lost_errands",
     "has_lost_tasks",
+    "has_nudges",
     "has_open_errands",
     "held_errands",
     "held_tasks",
@@ -228,6 +234,7 @@ __all__ = [
     "occupations",
     "old_runs",
     "overdue_attempts",
+    "past_of",
     "record_results",
     "register",
     "remove_file",

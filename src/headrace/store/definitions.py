@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from headrace.definition import Node, Workflow, node_from_json, workflow_from_json
 from headrace.errors import NotFoundError
-from headrace.state import Task, source_keys
+from headrace.state import PastRules, Task, source_keys
 from headrace.store.database import Transaction
 from headrace.store.sql import Sql
 
@@ -34,6 +34,8 @@ class Version(NamedTuple):
     project_root: str
     project_name: str
     project_id: int
+    past: PastRules | None
+    """None: no node looks at the run before."""
 
 
 class Definitions:
@@ -62,6 +64,7 @@ class Definitions:
             project_root=root,
             project_name=project,
             project_id=project_id,
+            past=PastRules(workflow) if any(node.past is not None for node in workflow.nodes) else None,
         )
         self._versions[version_id] = version
         while len(self._versions) > self._limit:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from headrace.handoff import TaskError, TaskResult
-from headrace.state import INLINE_QUEUE, Actor, Advance, State, Task, accepts, vetted
+from headrace.state import HELD, INLINE_QUEUE, Actor, Advance, State, Task, accepts, vetted
 from headrace.store.database import Transaction
 from headrace.store.run_graph import RunGraph
 from headrace.store.sql import Sql
@@ -72,7 +72,9 @@ def record_results(tx: Transaction, graph: RunGraph, reports: Sequence[Report]) 
         for r in accepted
     ]
     for report in accepted:
-        advance.complete(tasks[report.result.task_id], report.result)
+        # One of them may have ended the rest of its run.
+        if accepts(tasks[report.result.task_id], report.result.fence):
+            advance.complete(tasks[report.result.task_id], report.result)
     _write_tries(tx, rows)
     advance.settle()
     graph.flush()
@@ -100,6 +102,8 @@ def fail_tasks(tx: Transaction, graph: RunGraph, tasks: Sequence[Task], error: T
         if task.state is State.QUEUED:
             advance.hand_back(task, actor)
             continue
+        if task.state not in HELD:
+            continue  # one of them has ended the rest of its run
         rows.append(_try_row(task, State.FAILED, error, None, graph.now))
         advance.fail(task, error, actor, has_died=True)
     _write_tries(tx, rows)

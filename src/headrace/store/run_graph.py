@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from headrace.definition import Node
+from headrace.definition import Node, Workflow
 from headrace.handoff import RETURN_VALUE, Errand
-from headrace.state import FINISHED, TIMED, Attempt, Edge, Event, Link, MapSource, Task
+from headrace.state import FINE, FINISHED, HELD, TIMED, Actor, Attempt, Edge, Event, Link, MapSource, Task, is_met
 from headrace.store.database import Reply, Transaction
-from headrace.store.definitions import Definitions
+from headrace.store.definitions import Definitions, Version
 from headrace.store.errands import NewErrand, explained, send_errands
+from headrace.store.past_reading import insert_nudges, run_before
+from headrace.store.pausing import pause_after_failures
 from headrace.store.sql import Sql
 from headrace.store.task_rows import SELECTED, insert_events, insert_tasks, to_task, update_tasks
 
@@ -81,8 +83,10 @@ NEW_IDS_SQLITE = Sql("UPDATE counter SET next = next + :count WHERE name = 'task
 class RunGraph:
     """Implements `state.Graph` on a transaction. Call `flush()` before the transaction ends."""
 
-    def __init__(self, tx: Transaction, now: int) -> None:
+    def __init__(self, tx: Transaction, now: int, *, is_following: bool = False) -> None:
+        """Who follows nudges leaves none for what still waits: it was there to be found."""
         self._tx = tx
+        self._is_following = is_following
         self._definitions = tx.shared(Definitions)
         self._now = now
         self._attempts: dict[int, Attempt] = {}
@@ -94,6 +98,12 @@ class RunGraph:
         self._errands: list[NewErrand] = []
         self._written_events = 0
         self._has_sent_errands = False
+        self._nudges: set[tuple[int, str]] = set()
+        self._seen_events = 0
+        self.is_held_up = False
+        """Whether some task was found to wait for an earlier run."""
+        self.has_nudged = False
+        """Whether tasks of this or a later run are to look again once this is committed."""
         self._downstream: dict[int, list[Link]] = {}
         self._children: dict[int, list[int]] = {}
 
@@ -141,6 +151,12 @@ class RunGraph:
 
     def node(self, task: Task) -> Node:
         return self._definitions.node(self._tx, self._attempts[task.attempt_id].workflow_version_id, task)
+
+    def workflow(self, attempt_id: int) -> Workflow:
+        return self._version(self._attempts[attempt_id]).workflow
+
+    def _version(self, attempt: Attempt) -> Version:
+        return self._definitions.version(self._tx, attempt.workflow_version_id)
 
     def tasks(self, ids: Iterable[int]) -> list[Task]:
         ids = list(ids)
@@ -197,6 +213,18 @@ class RunGraph:
             sources[key] = MapSource(task.state, count if is_mapped and map_index >= 0 else length)
         return sources
 
+    def waits_for_past(self, task: Task, *, is_skipping: bool) -> bool:
+        rules = self._version(self._attempts[task.attempt_id]).past
+        past = rules.of.get(task.key) if rules is not None and task.body is None else None
+        if rules is None or past is None or (is_skipping and not past.before_skipping):
+            return False
+        if is_met(past, run_before(self._tx, task.attempt_id, rules, task.key)):
+            return False
+        self.is_held_up = True
+        if not self._is_following:
+            self._nudges.add((task.attempt_id, task.key))
+        return True
+
     def new_ids(self, count: int) -> Sequence[int]:
         if count == 0:
             return ()
@@ -239,8 +267,11 @@ class RunGraph:
         for attempt in self._attempts.values():
             if attempt.is_changed:
                 self._write_attempt(attempt)
+        if any(event.before in HELD and event.actor in (Actor.ADVANCE, Actor.USER) for event in self._unseen_events()):
+            self._tx.should_notify = True  # agents run what they hold no more
         if self._errands:
             self._write_errands()
+        self._nudge_later_runs()
         self._dirty, self._added, self._edges = {}, {}, []
         self._children, self._downstream = {}, {}
 
@@ -248,6 +279,22 @@ class RunGraph:
         """Write the events. Apart from `flush` so that one statement serves several flushes."""
         insert_events(self._tx, self._events[self._written_events :])
         self._written_events = len(self._events)
+
+    def _unseen_events(self) -> list[Event]:
+        return self._events[self._seen_events :]
+
+    def _nudge_later_runs(self) -> None:
+        rules = {one.id: self._version(one).past for one in self._attempts.values()}
+        fresh, self._seen_events = self._unseen_events(), len(self._events)
+        for event in fresh if any(rules.values()) else ():
+            past = rules.get(event.attempt_id)
+            if past is not None and event.task_id is not None and event.after in FINE:
+                key = self._tasks[event.task_id].key
+                if past.affected_by(key):
+                    self._nudges.add((event.attempt_id, key))
+        if self._nudges:
+            insert_nudges(self._tx, self._nudges)
+            self._nudges, self.has_nudged = set(), True
 
     def _write_errands(self) -> None:
         complete = [
@@ -272,6 +319,9 @@ class RunGraph:
         self._tx.write(UPDATE_ATTEMPT, values)
         self._tx.write(UPDATE_RUN, values)
         attempt.is_changed = False
+        limit = self.workflow(attempt.id).max_consecutive_failures
+        if attempt.state == "failed" and limit:
+            pause_after_failures(self._tx, attempt.workflow_id, limit)
 
     def _link(self, ids: Iterable[int], downstream: Reply) -> None:
         self._downstream.update((task_id, []) for task_id in ids)

@@ -360,6 +360,14 @@ errand = Table(
     Index("ix_errand_attempt", "attempt_id"),
 )
 
+nudge = Table(
+    "nudge",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("attempt_id", Id, nullable=False),
+    Column("key", Text, nullable=False, comment="of a task that later runs may have waited for, or that waits itself"),
+)
+
 variable = Table(
     "variable",
     metadata,

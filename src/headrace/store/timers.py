@@ -75,6 +75,10 @@ MOVABLE = Sql(
     ) LIMIT 1
     """
 )
+# What waits for an earlier run is about to be looked at.
+NUDGED = Sql(
+    "SELECT 1 FROM nudge JOIN attempt ON attempt.id = nudge.attempt_id WHERE attempt.workflow_id = :id LIMIT 1"
+)
 
 
 class Woken(NamedTuple):
@@ -163,11 +167,13 @@ def revive_attempt(tx: Transaction, attempt_id: int, now: int) -> Committed | No
     graph = RunGraph(tx, now)
     graph.lock([attempt_id])
     attempt = graph.attempt(attempt_id)
-    if attempt.state != "running" or _is_movable(tx, attempt_id):
+    if attempt.state != "running" or _is_movable(tx, attempt_id) or tx.run(NUDGED, {"id": attempt.workflow_id}):
         return None
     advance = Advance(graph)
     advance.reconsider(attempt)
     advance.settle()
+    if graph.is_held_up and not advance.scheduled and not advance.ended and not graph.has_changes:
+        return None  # an earlier run holds it up, and will let it go
     if not advance.scheduled and not advance.ended and not graph.has_changes:
         advance.fail_deadlocked(attempt)
     committed = settle_and_flush(advance, graph)

@@ -32,7 +32,16 @@ from headrace.handoff import RETURN_VALUE, Channel, TaskRequest, TaskResult
 from headrace.projects import ParsedFile
 from headrace.projects.saving import save_parsed
 from headrace.runner import run_task
-from headrace.scheduler import DeadlineKeeper, Rescuer, Reviver, RunActivator, RunStarter, Service, Waker
+from headrace.scheduler import (
+    DeadlineKeeper,
+    PastFollower,
+    Rescuer,
+    Reviver,
+    RunActivator,
+    RunStarter,
+    Service,
+    Waker,
+)
 from headrace.store import Store, Transaction
 from headrace.store.sql import Sql
 from headrace.testing.run import Run
@@ -57,7 +66,7 @@ class Engine:
         self._actions: dict[str, Mapping[str, Action]] = {}
         self.services: list[Service] = [
             Rescuer(self.store), Waker(self.store), DeadlineKeeper(self.store), Reviver(self.store),
-            RunStarter(self.store), RunActivator(self.store),
+            PastFollower(self.store), RunStarter(self.store), RunActivator(self.store),
         ]  # fmt: skip
         self.agent = self._start_agent(slots)
 

@@ -12,6 +12,7 @@ from headrace.clock import Clock
 from headrace.executor import InlineExecutor
 from headrace.scheduler import (
     DeadlineKeeper,
+    PastFollower,
     Pruner,
     Rescuer,
     Reviver,
@@ -57,6 +58,6 @@ def equip_scheduler(node: Node) -> None:
     """Make a node a scheduler."""
     store = node.store
     node.services = [
-        Rescuer(store), Waker(store), DeadlineKeeper(store), Reviver(store), RunStarter(store), RunActivator(store),
-        Pruner(store, retention_days=None),
+        Rescuer(store), Waker(store), DeadlineKeeper(store), PastFollower(store), Reviver(store), RunStarter(store),
+        RunActivator(store), Pruner(store, retention_days=None),
     ]  # fmt: skip

@@ -10,6 +10,7 @@ from headrace.definition import (
     TRIGGER_RULES,
     Length,
     Node,
+    Past,
     Retry,
     Schedule,
     Workflow,
@@ -37,6 +38,8 @@ def random_workflow(random: Random, name: str) -> Workflow:
     if random.random() < 0.15:
         fields["timeout_seconds"] = random.choice((20.0, 60.0))
         fields["on_timeout"] = random.choice(("skip", "cancel"))
+    if random.random() < 0.1:
+        fields["fails_fast"] = True
     if random.random() < 0.25:
         fields["schedule"] = Schedule(
             type="interval", spec={"seconds": 30}, catch_up="all", start_at="2026-01-01T00:00:00+00:00"
@@ -103,6 +106,14 @@ def _task_fields(random: Random) -> dict[str, Any]:
         fields["timeout_seconds"] = 15.0
     if random.random() < 0.1:
         fields["max_active_per_workflow"] = 1
+    if random.random() < 0.1:
+        fields["past"] = Past(
+            with_downstream=random.random() < 0.4,
+            skips_manual=random.random() < 0.3,
+            before_skipping=random.random() < 0.3,
+        )
+    if random.random() < 0.05:
+        fields["cleans_up"] = True
     if random.random() < 0.2:
         fields["calls_back"] = ("retry", "failed")
     return fields

@@ -19,6 +19,7 @@ from headrace.store import (
 )
 from headrace.store.sql import Sql
 from headrace.testing.cluster import Cluster
+from headrace.testing.past_check import held_up_attempts
 from headrace.testing.random_workflows import POOLS, random_workflow
 from headrace.testing.recounting import Violation
 
@@ -79,7 +80,8 @@ class People:
 
     def _start(self, tx: Transaction, workflow_id: int) -> None:
         self._runs += 1
-        create_run(tx, NewRun(workflow_id, f"manual-{self._runs}"), self._cluster.now)
+        logical_at = self._cluster.now + self._runs if self._random.random() < 0.5 else None
+        create_run(tx, NewRun(workflow_id, f"manual-{self._runs}", logical_at=logical_at), self._cluster.now)
         if self._random.random() < 0.7:
             start_queued_runs(tx, workflow_id, self._cluster.now)
 
@@ -117,6 +119,16 @@ class People:
         for workflow_id in self._cluster.checker.workflows:
             tx.change(PAUSE, {"id": workflow_id, "is_paused": False})
             delete_schedule(tx, workflow_id)
+
+    def stop_held_up(self) -> bool:
+        """Somebody gives up runs that an earlier one holds up for good. False: there are none."""
+        held_up = held_up_attempts(self._cluster.user.store.database, self._cluster.checker.workflows)
+        for attempt_id in held_up:
+            self._cluster.ask(partial(self._stop, attempt_id=attempt_id))
+        return bool(held_up)
+
+    def _stop(self, tx: Transaction, attempt_id: int) -> None:
+        cancel_attempt(tx, attempt_id, self._cluster.now)
 
     def check_schedules(self) -> None:
         """Every logical time up to the newest has exactly one run."""

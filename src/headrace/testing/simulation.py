@@ -42,7 +42,7 @@ FAST = Sql("PRAGMA synchronous = OFF")
 EMPTY = Sql("SELECT count(*) FROM project")
 WIPE = Sql(
     "TRUNCATE project, revision, source_error, workflow, workflow_version, schedule, run, attempt, task, edge, try,"
-    " value, agent, event, errand, variable, connection"
+    " value, agent, event, errand, nudge, variable, connection"
 )
 WIPE_POOLS = Sql("DELETE FROM pool WHERE name <> 'default_pool'")
 
@@ -152,18 +152,19 @@ def _live(cluster: Cluster, people: People, actions: int) -> None:
             cluster.act()
     cluster.heal()
     people.settle()
-    _drain(cluster)
+    _drain(cluster, people)
     cluster.checker.check_everything()
     people.check_schedules()
 
 
-def _drain(cluster: Cluster) -> None:
-    """Without further faults every run ends."""
+def _drain(cluster: Cluster, people: People) -> None:
+    """Without further faults every run ends, unless an earlier one holds it up."""
     for _ in range(_ROUNDS):
         if not cluster.round(is_thorough=False) and not cluster.round(is_thorough=True):
             if not _unfinished(cluster):
                 return
-            _wait_for_something(cluster)
+            if not _wait_for_something(cluster):
+                people.stop_held_up()
     raise Violation(f"runs do not end (run, state): {_unfinished(cluster)}")
 
 
@@ -172,8 +173,8 @@ def _unfinished(cluster: Cluster) -> list[tuple[int, str]]:
         return [(row[0], row[1]) for row in tx.run(UNFINISHED)]
 
 
-def _wait_for_something(cluster: Cluster) -> None:
-    """Let time pass until the next thing is due."""
+def _wait_for_something(cluster: Cluster) -> bool:
+    """Let time pass until the next thing is due. False: nothing is."""
     with cluster.user.store.database.read() as tx:
         due = [tx.run(statement, {"now": cluster.now})[0][0] for statement in (TIMERS, ERRAND_TIMERS, TIMEOUTS)]
     moments = [from_micros(at) for at in due if at is not None]
@@ -181,6 +182,7 @@ def _wait_for_something(cluster: Cluster) -> None:
     # Clocks of nodes may be behind, so what is due now is due for everybody a little later.
     target = min(moments, default=cluster.clock.now()) + timedelta(seconds=5)
     cluster.wait(max(1.0, min(20.0, (target - cluster.clock.now()).total_seconds())))
+    return bool(moments)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

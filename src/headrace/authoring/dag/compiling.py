@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
 from headrace.authoring.dag.calling_back import calls_back_of_run, calls_back_of_task
-from headrace.authoring.dag.dags import DAG, effective_leaves
+from headrace.authoring.dag.dags import DAG, aware, effective_leaves
 from headrace.authoring.dag.order import effective_weights
 from headrace.authoring.dag.schedules import schedule_of, timezone_name
 from headrace.authoring.dag.unsupported import warnings_of
@@ -17,6 +18,7 @@ from headrace.definition import (
     TRIGGER_RULES,
     Isolation,
     Node,
+    Past,
     Place,
     Retry,
     Workflow,
@@ -46,6 +48,8 @@ def compile_dag(dag: DAG, root: Path) -> Workflow:
         max_active_tasks=dag.max_active_tasks,
         timeout_seconds=None if dag.dagrun_timeout is None else dag.dagrun_timeout.total_seconds(),
         on_timeout="skip",
+        fails_fast=dag.fail_fast,
+        max_consecutive_failures=dag.max_consecutive_failed_dag_runs,
         is_paused_at_creation=dag.is_paused_upon_creation is True,
         tags=tuple(sorted(dag.tags)),
         description=dag.description or "",
@@ -83,6 +87,8 @@ def _node(dag: DAG, task: Any, root: Path, priority: int, decides: bool) -> Node
         expand=task.expansion.length() if task.is_mapped else None,
         decides=decides,
         isolation=isolation,
+        past=_past(dag, settings),
+        cleans_up=task.is_teardown,
         timeout_seconds=None if settings.execution_timeout is None else settings.execution_timeout.total_seconds(),
         priority=priority,
         pool=settings.pool,
@@ -140,6 +146,20 @@ def _retry(settings: Any) -> Retry:
         backoff=2.0 if backoff is True else float(backoff),
         jitter=True,
         max_delay_seconds=longest,
+    )
+
+
+def _past(dag: DAG, settings: Any) -> Past | None:
+    if not settings.depends_on_past:
+        return None
+    start = aware(settings.start_date, dag.timezone) or dag.start_date
+    return Past(
+        with_downstream=settings.wait_for_downstream,
+        ignores_first=settings.ignore_first_depends_on_past,
+        # Where every time is caught up, only those that the schedule makes follow each other.
+        skips_manual=dag.catchup,
+        since=start.astimezone(UTC).isoformat() if dag.catchup and start is not None else None,
+        before_skipping=settings.wait_for_past_depends_before_skipping,
     )
 
 

@@ -86,8 +86,8 @@ class DAG:
         self.params.update(self.default_args.pop("params", None) or {})
         first = _instant(start_date or self.default_args.get("start_date"))
         self.timezone: tzinfo = UTC if first is None or first.tzinfo is None else first.tzinfo
-        self.start_date = _aware(first, self.timezone)
-        self.end_date = _aware(_instant(end_date or self.default_args.get("end_date")), self.timezone)
+        self.start_date = aware(first, self.timezone)
+        self.end_date = aware(_instant(end_date or self.default_args.get("end_date")), self.timezone)
         self.catchup = catchup
         self.max_active_tasks = max_active_tasks if concurrency is None else concurrency
         self.max_active_runs = max_active_runs
@@ -290,7 +290,8 @@ def _instant(value: Any) -> datetime | None:
     return datetime.fromisoformat(value)
 
 
-def _aware(instant: datetime | None, zone: tzinfo) -> datetime | None:
+def aware(instant: datetime | None, zone: tzinfo) -> datetime | None:
+    """The instant; one without a time zone is meant in this one."""
     if instant is None or instant.tzinfo is not None:
         return instant
     return instant.replace(tzinfo=zone)

@@ -7,11 +7,9 @@ from typing import Any
 
 _OF_DAG = (
     "deadline",
-    "fail_fast",
-    "max_consecutive_failed_dag_runs",
     "sla_miss_callback",
 )
-_OF_TASK = ("depends_on_past", "retry_policy", "run_as_user", "sla", "wait_for_downstream")
+_OF_TASK = ("run_as_user", "sla")
 
 
 def warnings_of(dag: Any) -> tuple[str, ...]:

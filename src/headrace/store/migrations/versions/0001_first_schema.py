@@ -157,6 +157,7 @@ def _create_runs() -> None:
         UniqueConstraint("workflow_id", "unique_at", name="uq_run_workflow_id_unique_at"),
     )
     op.create_index("ix_run_active", "run", ["workflow_id", "id"], **_where("state IN ('queued', 'running')"))
+    op.create_index("ix_run_logical", "run", ["workflow_id", "logical_at"], **_where("logical_at IS NOT NULL"))
     op.create_index("ix_run_ended", "run", ["ended_at"], **_where("ended_at IS NOT NULL"))
     op.create_index("ix_run_logical", "run", ["workflow_id", "logical_at"], **_where("logical_at IS NOT NULL"))
     op.create_index("ix_run_queued", "run", ["run_after"], **_where("state = 'queued'"))
@@ -365,6 +366,15 @@ def _create_others() -> None:
     op.create_index("ix_errand_waiting", "errand", ["queue", "id"], **_where("state = 'waiting'"))
     op.create_index("ix_errand_agent", "errand", ["agent_id"], **_where("agent_id IS NOT NULL"))
     op.create_index("ix_errand_attempt", "errand", ["attempt_id"])
+    op.create_table(
+        "nudge",
+        Column("id", ID, autoincrement=True, nullable=False),
+        Column("attempt_id", ID, nullable=False),
+        Column(
+            "key", Text, nullable=False, comment="of a task that later runs may have waited for, or that waits itself"
+        ),
+        PrimaryKeyConstraint("id", name="pk_nudge"),
+    )
     op.create_table(
         "variable",
         Column("name", Text, nullable=False),
