@@ -9,9 +9,12 @@ from headrace.actions.finding import find_run, find_task
 from headrace.actions.kill import kill
 from headrace.actions.pause import pause, unpause
 from headrace.actions.retry import retry
+from headrace.actions.selecting import Selection
 from headrace.definition import Node, Schedule
 from headrace.errors import NotFoundError, StateError, UsageError
 from headrace.store import ScheduleRow, get_schedule, list_runs, list_workflows, save_schedule
+
+FAILED = Selection(only_failed=True)
 
 
 def job(key, *upstream, **given):
@@ -47,21 +50,21 @@ def test_a_second_run_for_the_same_time_is_refused(world):
 
 def test_clearing_what_failed_leaves_what_succeeded(world):
     run = failed_run(world)
-    assert clear(world.store, world.clock, str(run.id), only_failed=True).tasks == ["b", "c"]
+    assert clear(world.store, world.clock, str(run.id), (), FAILED)[0].tasks == ["b", "c"]
     assert world.states(run) == {"a": "success", "b": "scheduled", "c": "none"}
     assert world.run(run.id).state == "running"
 
 
 def test_clearing_one_task_with_everything_after_it(world):
     run = failed_run(world)
-    assert clear(world.store, world.clock, str(run.id), ["b"], with_downstream=True).tasks == ["b", "c"]
+    assert clear(world.store, world.clock, str(run.id), ["b"], Selection(downstream=True))[0].tasks == ["b", "c"]
 
 
 def test_clearing_a_run_that_has_nothing_failed(world):
     world.save(job("a"))
     run = world.trigger()
     with pytest.raises(StateError, match="no failed task"):
-        clear(world.store, world.clock, str(run.id), only_failed=True)
+        clear(world.store, world.clock, str(run.id), (), FAILED)
 
 
 def test_a_retry_is_a_new_attempt_that_carries_over_what_succeeded(world):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.actions.clear import clear
+from headrace.actions.selecting import Selection
 from headrace.errors import StateError
 from headrace.testing.engine import Engine
 
@@ -48,7 +49,7 @@ def tries(run):
 
 def test_marked_tasks_of_the_run_for_the_same_date_are_cleared_too(engine):
     parent, child = start_both(engine)
-    clear(engine.store, engine.clock, str(parent.id), ["make"], with_downstream=True)
+    clear(engine.store, engine.clock, str(parent.id), ["make"], Selection(downstream=True))
     engine.settle()
     # The child's marker leads back to the parent, which is cleared already.
     assert tries(parent) == {"make": 2, "mark": 2}
@@ -65,7 +66,7 @@ def test_without_the_marker_nothing_else_is_cleared(engine):
 
 def test_a_marker_may_be_about_another_date(engine):
     parent, child = start_both(engine, "logical_date='{{ logical_date.subtract(days=1) }}'")
-    clear(engine.store, engine.clock, str(parent.id), ["make"], with_downstream=True)
+    clear(engine.store, engine.clock, str(parent.id), ["make"], Selection(downstream=True))
     engine.settle()
     assert tries(child) == {"before": 1, "use": 1, "mark": 1}
 
@@ -73,5 +74,5 @@ def test_a_marker_may_be_about_another_date(engine):
 def test_markers_do_not_lead_further_than_they_say(engine):
     parent, _ = start_both(engine, "recursion_depth=1")
     with pytest.raises(StateError, match="lead through more than 1 workflows"):
-        clear(engine.store, engine.clock, str(parent.id), ["make"], with_downstream=True)
+        clear(engine.store, engine.clock, str(parent.id), ["make"], Selection(downstream=True))
     assert tries(parent) == {"make": 1, "mark": 1}

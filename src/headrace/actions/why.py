@@ -110,7 +110,12 @@ def _ended(run: RunRow) -> Reason:
     took = span(run.started_at, run.ended_at)
     text = f"run {run.id} of `{run.workflow}` ended as {run.state} at {instant(run.ended_at)}"
     text += f" after {took}" if took else " before it started"
-    reasons = {"timed_out": "it took longer than its workflow allows", "deadlocked": "no task could run any more"}
+    reasons = {
+        "timed_out": "it took longer than its workflow allows",
+        "deadlocked": "no task could run any more",
+        "marked_success": "somebody marked it so",
+        "marked_failed": "somebody marked it so",
+    }
     if run.reason:
         text += f": {reasons.get(run.reason, run.reason)}"
     return Reason(None, run.state, "ended", text, run.ended_at)

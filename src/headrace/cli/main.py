@@ -25,6 +25,7 @@ COMMANDS = {
     "errands": "List callbacks and other errands of runs.",
     "errors": "List files that could not be loaded.",
     "kill": "Stop a run.",
+    "mark": "Say that tasks or a run ended in a state.",
     "logs": "Print the log of a task.",
     "pause": "Start no more runs and tasks of a workflow.",
     "pools": "List, set or delete pools of slots.",

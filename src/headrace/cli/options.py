@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import click
 
 store_option = click.option(
@@ -19,3 +22,15 @@ session_option = click.option(
     "--logical-date", "--session", "session", metavar="TIME",
     help="What the run is for: a date, or `now`, `hourly`, `daily`, `schedule`, `last`. Without it: now.",
 )  # fmt: skip
+
+
+def reaching_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """How far a choice of tasks reaches; the command gets them as keyword arguments."""
+    for name, text in (
+        ("--future", "Also the same tasks of later runs, by logical time."),
+        ("--past", "Also the same tasks of earlier runs, by logical time."),
+        ("--downstream", "Also everything that waits for them, directly or not."),
+        ("--upstream", "Also everything that they wait for, directly or not."),
+    ):
+        command = click.option(name, is_flag=True, help=text)(command)
+    return command

@@ -15,7 +15,7 @@ import msgspec
 
 from headrace.definition import NOOP, Node
 from headrace.handoff import TaskError, TaskResult
-from headrace.state import clearing, stopping
+from headrace.state import clearing, marking, stopping
 from headrace.state.agenda import Agenda
 from headrace.state.counting import count_children, tally_of
 from headrace.state.graph import Graph
@@ -174,6 +174,14 @@ class Advance:
         """Give tasks of the same attempt a new series of tries; a group or a mapped task with all that is below."""
         clearing.clear(self._agenda, tasks)
 
+    def mark(self, tasks: Sequence[Task], state: State) -> None:
+        """Somebody says how tasks ended: success, failed or skipped."""
+        marking.mark(self._agenda, tasks, state)
+
+    def mark_run(self, attempt: Attempt, state: State) -> None:
+        """Somebody says how a run ended, success or failed; what runs ends, and only what cleans up goes on."""
+        marking.mark_run(self._agenda, attempt, state)
+
     def expire(self, task: Task) -> None:
         """A running try is over its time limit and its agent did not end it."""
         seconds = f"{task.timeout_seconds:g}" if task.timeout_seconds is not None else "?"
@@ -201,7 +209,10 @@ class Advance:
                 self._close(task)
 
     def _close(self, task: Task) -> None:
-        if self._agenda.is_cancelled(task):
+        marked_as = self._graph.attempt(task.attempt_id).marked_as if task.parent_id is None else None
+        if marked_as is not None:
+            self._agenda.finish(task, State(marked_as), Actor.USER)
+        elif self._agenda.is_cancelled(task):
             self._agenda.finish(task, State.CANCELED, Actor.ADVANCE)
         elif task.is_failing:
             self._agenda.finish(task, State.FAILED, Actor.ADVANCE)

@@ -207,5 +207,5 @@ class Agenda:
             Event(attempt.id, None, before, attempt.state, Actor.ADVANCE, 0, self.graph.now, attempt.reason)
         )
         self.ended.append(attempt)
-        if attempt.state in self.graph.node(root).calls_back:
+        if attempt.marked_as is None and attempt.state in self.graph.node(root).calls_back:
             self.graph.send(root, Errand(kind=RUN_ENDED, payload={"state": attempt.state, "reason": attempt.reason}))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from headrace.state.agenda import Agenda
 from headrace.state.counting import count_children
-from headrace.state.task import FINISHED, Actor, Event, State, Task
+from headrace.state.task import FINISHED, Actor, Attempt, Event, State, Task
 
 
 def clear(agenda: Agenda, tasks: Sequence[Task]) -> None:
@@ -14,11 +14,12 @@ def clear(agenda: Agenda, tasks: Sequence[Task]) -> None:
     agenda.credit_finished()
     cleared = []
     # Parents have smaller ids than their children, so what a cleared task grew is gone before its turn comes.
-    for task in sorted(_with_everything_below(agenda, tasks), key=lambda one: one.id):
+    for task in sorted(with_everything_below(agenda, tasks), key=lambda one: one.id):
         if not task.is_superseded:
+            _forget_mark(agenda.graph.attempt(task.attempt_id))
             _clear(agenda, task)
             cleared.append(task)
-    affected = {task.id: task for task in [*cleared, *_reopen_ancestors(agenda, cleared)]}
+    affected = {task.id: task for task in [*cleared, *reopen_ancestors(agenda, cleared)]}
     for link in agenda.graph.downstream({task.origin_id for task in affected.values()}):
         affected[link.far.id] = link.far
     agenda.count_upstream(affected.values())
@@ -31,7 +32,8 @@ def restart(agenda: Agenda, task: Task, actor: Actor) -> None:
     agenda.count_upstream([task])
 
 
-def _with_everything_below(agenda: Agenda, tasks: Iterable[Task]) -> list[Task]:
+def with_everything_below(agenda: Agenda, tasks: Iterable[Task]) -> list[Task]:
+    """Tasks, with what is in those that are groups or mapped; removed instances are left out."""
     selected: dict[int, Task] = {}
     level = list(tasks)
     while level:
@@ -45,7 +47,7 @@ def _with_everything_below(agenda: Agenda, tasks: Iterable[Task]) -> list[Task]:
 def _clear(agenda: Agenda, task: Task) -> None:
     retries = 0 if task.kind == "mapped" else agenda.graph.node(task).retry.limit
     task.max_tries = task.try_number + retries
-    _drop_grown(agenda, task)
+    drop_grown(agenda, task)
     if task.state in (State.RUNNING, State.QUEUED):
         agenda.move(task, State.RESTARTING, Actor.USER)
     elif task.parent_id is not None and task.state not in (State.NONE, State.RESTARTING):
@@ -54,7 +56,13 @@ def _clear(agenda: Agenda, task: Task) -> None:
     agenda.graph.touch(task)
 
 
-def _drop_grown(agenda: Agenda, task: Task) -> None:
+def _forget_mark(attempt: Attempt) -> None:
+    """How the run ends is decided by its tasks again."""
+    if attempt.marked_as is not None:
+        attempt.reason, attempt.is_changed = None, True
+
+
+def drop_grown(agenda: Agenda, task: Task) -> None:
     """Forget what its end has added: a new end will add it again."""
     if task.kind == "task":
         agenda.drop_children(task, Actor.USER)
@@ -76,7 +84,7 @@ def _reset(task: Task) -> None:
     task.is_failing = False
 
 
-def _reopen_ancestors(agenda: Agenda, cleared: Sequence[Task]) -> list[Task]:
+def reopen_ancestors(agenda: Agenda, cleared: Sequence[Task]) -> list[Task]:
     """Open again whatever ended around the cleared tasks; returns what was reopened."""
     reopened: list[Task] = []
     level: Sequence[Task] = cleared

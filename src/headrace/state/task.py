@@ -281,6 +281,17 @@ class Attempt(msgspec.Struct):
     max_active_runs: int | None
     is_changed: bool = False
 
+    @property
+    def has_never_been(self) -> bool:
+        """It ended before it started, so that for later runs it is as if it had not been."""
+        return self.root_id is None and self.state not in ("queued", "running")
+
+    @property
+    def marked_as(self) -> str | None:
+        """How somebody decided that it ends, whatever its tasks say."""
+        prefix, _, state = (self.reason or "").partition("_")
+        return state if prefix == "marked" else None
+
 
 def check_move(task: Task, after: State, actor: Actor) -> None:
     """Raise IllegalMoveError unless the table allows this actor to make this move."""

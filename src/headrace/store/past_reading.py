@@ -19,7 +19,7 @@ PREVIOUS = Sql(
     JOIN run ON run.workflow_id = own.workflow_id AND run.logical_at < own.logical_at
     JOIN attempt ON attempt.id = (SELECT max(newest.id) FROM attempt AS newest WHERE newest.run_id = run.id)
     WHERE mine.id = :attempt_id AND run.type <> :left_out
-      AND NOT (attempt.root_id IS NULL AND attempt.state = 'canceled')
+      AND NOT (attempt.root_id IS NULL AND attempt.state NOT IN ('queued', 'running'))
     ORDER BY run.logical_at DESC, run.id DESC LIMIT 1
     """
 )

@@ -40,6 +40,10 @@ RUNS_OF_WORKFLOW = Sql(
 )
 ACTIVE_RUNS = Sql(f"{_RUN} WHERE run.workflow_id = :workflow_id AND run.state = 'running' ORDER BY run.id LIMIT :limit")
 RUN = Sql(f"{_RUN} WHERE run.id = :id")
+RUNS_AROUND = Sql(
+    f"""{_RUN} WHERE run.workflow_id = :workflow_id AND run.logical_at >= :since AND run.logical_at <= :until
+        AND run.id <> :id AND attempt.root_id IS NOT NULL ORDER BY run.logical_at, run.id"""
+)
 
 _TASK = """
     SELECT task.id, task.key, task.map_index, task.kind, task.operator, task.state, task.try_number, task.max_tries,
@@ -336,6 +340,15 @@ def list_runs(
 def running_runs(tx: Transaction, workflow_id: int, limit: int = PAGE) -> list[RunRow]:
     """Runs of a workflow that are going on, oldest first."""
     return [_run(row) for row in tx.run(ACTIVE_RUNS, {"workflow_id": workflow_id, "limit": limit})]
+
+
+def runs_around(tx: Transaction, run: RunRow, *, past: bool, future: bool) -> list[RunRow]:
+    """Other runs of the same workflow that have started, before or after one by logical time."""
+    if run.logical_at is None or not (past or future):
+        return []
+    since, until = 0 if past else run.logical_at + 1, _ANY_ID if future else run.logical_at - 1
+    parameters = {"workflow_id": run.workflow_id, "id": run.id, "since": since, "until": until}
+    return [_run(row) for row in tx.run(RUNS_AROUND, parameters)]
 
 
 def get_run(tx: Transaction, run_id: int) -> RunRow | None:

@@ -286,12 +286,17 @@ class RunGraph:
     def _nudge_later_runs(self) -> None:
         rules = {one.id: self._version(one).past for one in self._attempts.values()}
         fresh, self._seen_events = self._unseen_events(), len(self._events)
-        for event in fresh if any(rules.values()) else ():
-            past = rules.get(event.attempt_id)
-            if past is not None and event.task_id is not None and event.after in FINE:
-                key = self._tasks[event.task_id].key
-                if past.affected_by(key):
-                    self._nudges.add((event.attempt_id, key))
+        if any(rules.values()):
+            ended = [self._tasks[event.task_id] for event in fresh if event.task_id is not None and event.after in FINE]
+            # What an earlier attempt had done is there from the start, without an event.
+            ended += [task for task in self._added.values() if task.state in FINE]
+            for task in ended:
+                past = rules.get(task.attempt_id)
+                if past is not None and past.affected_by(task.key):
+                    self._nudges.add((task.attempt_id, task.key))
+            for attempt_id, past in rules.items():
+                if past is not None and self._attempts[attempt_id].has_never_been:
+                    self._nudges |= {(attempt_id, key) for key in past.of}
         if self._nudges:
             insert_nudges(self._tx, self._nudges)
             self._nudges, self.has_nudged = set(), True

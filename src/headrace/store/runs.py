@@ -205,10 +205,10 @@ def cancel_attempt(tx: Transaction, attempt_id: int, now: int) -> Committed:
     return settle_and_flush(advance, graph)
 
 
-def _abandon(graph: RunGraph, attempt: Attempt) -> None:
+def _abandon(graph: RunGraph, attempt: Attempt, state: State = State.CANCELED) -> None:
     """It never started, so there is nothing to stop."""
-    graph.record(Event(attempt.id, None, attempt.state, "canceled", Actor.USER, 0, graph.now))
-    attempt.state, attempt.ended_at, attempt.is_changed = "canceled", graph.now, True
+    graph.record(Event(attempt.id, None, attempt.state, state, Actor.USER, 0, graph.now))
+    attempt.state, attempt.ended_at, attempt.is_changed = str(state), graph.now, True
 
 
 def time_out_attempt(tx: Transaction, attempt_id: int, now: int) -> Committed:
@@ -230,6 +230,34 @@ def clear_tasks(tx: Transaction, attempt_id: int, task_ids: list[int], now: int)
     graph.lock([attempt_id])
     advance = Advance(graph)
     advance.clear(graph.tasks(task_ids))
+    tx.should_notify = True
+    return settle_and_flush(advance, graph)
+
+
+def mark_tasks(
+    tx: Transaction, attempt_id: int, task_ids: list[int], state: State, now: int, cleared_ids: list[int]
+) -> Committed:
+    """Say how tasks of an attempt ended, and clear others that are to be decided again because of it."""
+    graph = RunGraph(tx, now)
+    graph.lock([attempt_id])
+    advance = Advance(graph)
+    advance.mark(graph.tasks(task_ids), state)
+    if cleared_ids:
+        advance.clear(graph.tasks(cleared_ids))
+    tx.should_notify = True
+    return settle_and_flush(advance, graph)
+
+
+def mark_attempt(tx: Transaction, attempt_id: int, state: State, now: int) -> Committed:
+    """Say how a run ended. What works on it is stopped; what cleans up still runs, and then the run has ended."""
+    graph = RunGraph(tx, now)
+    graph.lock([attempt_id])
+    attempt = graph.attempt(attempt_id)
+    advance = Advance(graph)
+    if attempt.root_id is None:
+        _abandon(graph, attempt, state)
+    else:
+        advance.mark_run(attempt, state)
     tx.should_notify = True
     return settle_and_flush(advance, graph)
 

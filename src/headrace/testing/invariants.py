@@ -50,7 +50,8 @@ RUN_ERRANDS = Sql(
     """
     SELECT attempt.id, attempt.workflow_id,
            (SELECT count(*) FROM event WHERE event.attempt_id = attempt.id AND event.task_id IS NULL
-              AND event.after IN ('success', 'failed')),
+              AND event.after IN ('success', 'failed') AND event.actor <> 'user'
+              AND coalesce(event.reason, '') NOT IN ('marked_success', 'marked_failed')),
            (SELECT count(*) FROM errand WHERE errand.attempt_id = attempt.id AND errand.kind = 'run_ended')
     FROM attempt
     """

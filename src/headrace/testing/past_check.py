@@ -53,6 +53,6 @@ def _run_before(run: Any, past: Past, runs: Any) -> Any:
         for other in runs.values()
         if other[1] == run[1] and other[3] is not None and other[3] < run[3]
         and not (past.skips_manual and other[2] == "manual")
-        and not (other[5] == "canceled" and other[6] is None)
+        and not (other[5] not in ("queued", "running") and other[6] is None)
     ]  # fmt: skip
     return max(earlier, key=lambda other: (other[3], other[0]), default=None)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from headrace.projects import ParsedFile
 from headrace.projects.saving import save_parsed
+from headrace.state import State
 from headrace.store import (
     NewRun,
     Transaction,
@@ -15,6 +16,8 @@ from headrace.store import (
     clear_tasks,
     create_run,
     delete_schedule,
+    mark_attempt,
+    mark_tasks,
     start_queued_runs,
 )
 from headrace.store.sql import Sql
@@ -71,6 +74,7 @@ class People:
     def act(self) -> None:
         """Somebody asks for something."""
         requests = [self._start_one, self._start_one, self._cancel, self._clear, self._clear, self._retry, self._pause]
+        requests += [self._mark, self._mark_run]
         request = self._random.choice(requests)
         self._cluster.note(f"somebody asks: {request.__name__.strip('_')}")
         self._cluster.ask(request)
@@ -97,6 +101,19 @@ class People:
             same = [row[0] for row in rows if row[1] == attempt_id]
             ids = {task_id, *self._random.sample(same, min(len(same), self._random.randint(0, 2)))}
             clear_tasks(tx, attempt_id, sorted(ids), self._cluster.now)
+
+    def _mark(self, tx: Transaction) -> None:
+        rows = tx.run(CLEARABLE)
+        if rows:
+            task_id, attempt_id = self._random.choice(rows)
+            state = State(self._random.choice(("success", "failed", "skipped")))
+            mark_tasks(tx, attempt_id, [task_id], state, self._cluster.now, [])
+
+    def _mark_run(self, tx: Transaction) -> None:
+        rows = tx.run(ACTIVE)
+        if rows:
+            state = State(self._random.choice(("success", "failed")))
+            mark_attempt(tx, self._random.choice(rows)[0], state, self._cluster.now)
 
     def _retry(self, tx: Transaction) -> None:
         rows = tx.run(ENDED)

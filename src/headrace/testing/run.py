@@ -9,6 +9,7 @@ import msgspec
 
 from headrace.clock import Clock, to_micros
 from headrace.handoff import RETURN_VALUE
+from headrace.state import State
 from headrace.store import (
     Store,
     TaskRow,
@@ -19,6 +20,8 @@ from headrace.store import (
     latest_attempt,
     list_tasks,
     list_tries,
+    mark_attempt,
+    mark_tasks,
     start_queued_runs,
     task_values,
 )
@@ -111,6 +114,14 @@ class Run:
         """Give tasks a new series of tries."""
         ids = [self.task(name).id for name in names]
         self._store.transact(lambda tx: clear_tasks(tx, self.attempt_id, ids, self._now))
+
+    def mark(self, state: str, *names: str) -> None:
+        """Say how tasks ended; without names how the run did."""
+        if not names:
+            self._store.transact(lambda tx: mark_attempt(tx, self.attempt_id, State(state), self._now))
+            return
+        ids = [self.task(name).id for name in names]
+        self._store.transact(lambda tx: mark_tasks(tx, self.attempt_id, ids, State(state), self._now, []))
 
     def retry(self, *, is_resuming: bool = True) -> None:
         """Go on with a new attempt, which carries over what succeeded."""
