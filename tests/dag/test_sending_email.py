@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from mail_box import MailBox
 
 from headrace.authoring.dag.exceptions import AirflowException, AirflowNotFoundException
 from headrace.operators.email import addresses, mail_server, send_email
+from headrace.testing.mail_box import MailBox
 
 
 @pytest.fixture

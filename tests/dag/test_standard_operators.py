@@ -11,7 +11,8 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
 import pytest
-from mail_box import MailBox
+
+from headrace.testing.mail_box import MailBox
 
 FLOW = """
 from datetime import date, datetime, time, timedelta, timezone

@@ -9,6 +9,7 @@ from headrace.authoring.dag.context import Context, enter_task, leave_task
 from headrace.authoring.dag.loading import DagFile
 from headrace.authoring.dag.task_instance import task_context
 from headrace.handoff import RUN_ENDED, TRY_DIED, Channel, TaskError, TaskRequest, TaskResult
+from headrace.runner.alerts import mail_about_failure
 from headrace.runner.callbacks import call_all
 from headrace.runner.python_task import dag_run_of, instance_of
 
@@ -69,7 +70,9 @@ def _after_death(dag: Any, context: Context, payload: dict[str, Any]) -> list[Ex
     context["exception"] = payload["error"]
     context["ti"].state = "failed" if is_final else "up_for_retry"
     name = "on_failure_callback" if is_final else "on_retry_callback"
-    return call_all(getattr(settings, name), context, f"{name} of task `{context['task'].task_id}`")
+    errors = call_all(getattr(settings, name), context, f"{name} of task `{context['task'].task_id}`")
+    mail_about_failure(context, is_final=is_final)
+    return errors
 
 
 ERRANDS: dict[str, Callable[[Any, Context, dict[str, Any]], list[Exception]]] = {

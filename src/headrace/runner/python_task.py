@@ -31,6 +31,7 @@ from headrace.authoring.dag.exceptions import (
     XComForMappingNotPushed,
 )
 from headrace.authoring.dag.loading import DagFile
+from headrace.authoring.dag.retry_policy import RetryAction, RetryDecision
 from headrace.authoring.dag.task_instance import DagRun, TaskInstance, context_environment, task_context
 from headrace.definition import Node
 from headrace.handoff import (
@@ -45,6 +46,7 @@ from headrace.handoff import (
 )
 from headrace.operators.branch import skip_tasks
 from headrace.operators.python import PythonOperator
+from headrace.runner.alerts import mail_about_failure
 from headrace.runner.callbacks import call_all
 from headrace.runner.programs import named
 from headrace.runner.termination import TaskTerminated
@@ -135,6 +137,7 @@ class _Try:
             raise
         except BaseException as error:
             return self._after_exception(error)
+        self._instance.state = "success"
         self._call_back("success")
         return self._result("success", followed=self._instance.followed, skipped=self._instance.skipped)
 
@@ -230,6 +233,7 @@ class _Try:
     def _after_exception(self, error: BaseException) -> TaskResult:
         if isinstance(error, AirflowSkipException):
             log.info("skipped: %s", error)
+            self._instance.state = "skipped"
             self._call_back("skipped")
             return self._result("skipped")
         if isinstance(error, AirflowRescheduleException):
@@ -240,9 +244,28 @@ class _Try:
         is_final = isinstance(error, AirflowFailException | AirflowSensorTimeout | AirflowTaskTerminated)
         failure = failure_of(self._request, error)
         self._context["exception"] = error
+        decision = RetryDecision() if is_final else self._ask_policy(error)
+        is_final = is_final or decision.action is RetryAction.FAIL
         has_tries_left = not is_final and 0 < self._request.try_number <= self._request.max_tries
+        self._instance.state = "up_for_retry" if has_tries_left else "failed"
         self._call_back("retry" if has_tries_left else "failure")
-        return self._result("failed", error=failure.error, is_retryable=not is_final)
+        mail_about_failure(self._context, is_final=not has_tries_left)
+        delay = None if decision.retry_delay is None else decision.retry_delay.total_seconds()
+        return self._result("failed", error=failure.error, is_retryable=not is_final, retry_after_seconds=delay)
+
+    def _ask_policy(self, error: BaseException) -> RetryDecision:
+        """What the task's retry policy makes of a failure; a policy that fails itself decides nothing."""
+        policy, request = self._task.settings.retry_policy, self._request
+        if policy is None:
+            return RetryDecision()
+        try:
+            decision: RetryDecision = policy.evaluate(error, request.try_number, request.max_tries, self._context)
+        except Exception:
+            log.exception("the retry policy of task `%s` failed", self._task.task_id)
+            return RetryDecision()
+        if decision.reason:
+            log.info("the retry policy says `%s`: %s", decision.action, decision.reason)
+        return decision
 
     def _result(self, outcome: Any, **fields: Any) -> TaskResult:
         instance = self._instance

@@ -9,9 +9,10 @@ from typing import Any
 
 from headrace.authoring.dag.calling_back import calls_back_of_run, calls_back_of_task
 from headrace.authoring.dag.dags import DAG, aware, effective_leaves
-from headrace.authoring.dag.order import effective_weights
+from headrace.authoring.dag.order import clamped, effective_weights
 from headrace.authoring.dag.schedules import schedule_of, timezone_name
 from headrace.authoring.dag.unsupported import warnings_of
+from headrace.authoring.dag.weights import PlannedTask, PriorityWeightStrategy
 from headrace.definition import (
     NOOP,
     ROOT,
@@ -66,6 +67,9 @@ def _nodes(dag: DAG, root: Path) -> list[Node]:
         {key: task.settings.priority_weight for key, task in tasks.items()},
         {key: task.settings.weight_rule for key, task in tasks.items()},
     )
+    for key, task in tasks.items():
+        if isinstance(task.settings.weight_rule, PriorityWeightStrategy):
+            weights[key] = clamped(task.settings.weight_rule.get_weight(PlannedTask(task)))
     deciding = effective_leaves(dag.tasks)
     return [_node(dag, task, root, weights[key], key in deciding) for key, task in tasks.items()]
 

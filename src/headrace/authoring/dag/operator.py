@@ -17,6 +17,7 @@ from headrace.authoring.dag.node import Callback, TaskNode, callbacks, written_a
 from headrace.authoring.dag.params import ParamsDict
 from headrace.authoring.dag.rules import WeightRule, trigger_rule_of
 from headrace.authoring.dag.triggers import BaseTrigger, StartTriggerArgs
+from headrace.authoring.dag.weights import weight_rule_of
 from headrace.authoring.dag.xcom_arg import XComArg, references_in
 from headrace.errors import did_you_mean
 
@@ -77,7 +78,7 @@ class BaseOperator(TaskNode):
         params: Mapping[str, Any] | None = None,
         default_args: Mapping[str, Any] | None = None,
         priority_weight: int = 1,
-        weight_rule: str = WeightRule.DOWNSTREAM,
+        weight_rule: Any = WeightRule.DOWNSTREAM,
         queue: str = "default",
         pool: str | None = None,
         pool_slots: int = 1,
@@ -138,7 +139,7 @@ class BaseOperator(TaskNode):
         self.params = ParamsDict(params)
         self.params.update(self._default_args.get("params") or {})
         self.priority_weight = max(-_INT32 - 1, min(_INT32, self._whole("priority_weight", priority_weight)))
-        self.weight_rule = WeightRule(weight_rule)
+        self.weight_rule = weight_rule_of(weight_rule)
         self.queue = queue
         self.pool = pool or "default_pool"
         self.pool_slots = self._at_least_one("pool_slots", pool_slots)

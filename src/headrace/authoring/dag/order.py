@@ -22,7 +22,7 @@ def topological_order(tasks: Mapping[str, TaskNode]) -> list[str]:
 
 
 def effective_weights(
-    tasks: Mapping[str, TaskNode], own: Mapping[str, int], rules: Mapping[str, str]
+    tasks: Mapping[str, TaskNode], own: Mapping[str, int], rules: Mapping[str, object]
 ) -> dict[str, int]:
     """Each task's weight, plus those of all tasks after or before it if its weight rule says so; within 32 bits."""
     weights = dict(own)
@@ -32,7 +32,12 @@ def effective_weights(
         if rule in rules.values() and len(order) == len(tasks):
             totals = _totals(tasks, own, order if upstream else order[::-1], upstream)
             weights.update({task_id: total for task_id, total in totals.items() if rules[task_id] == rule})
-    return {task_id: max(-_INT32 - 1, min(_INT32, weight)) for task_id, weight in weights.items()}
+    return {task_id: clamped(weight) for task_id, weight in weights.items()}
+
+
+def clamped(weight: int) -> int:
+    """The weight, within 32 bits."""
+    return max(-_INT32 - 1, min(_INT32, int(weight)))
 
 
 def _totals(tasks: Mapping[str, TaskNode], own: Mapping[str, int], order: list[str], upstream: bool) -> dict[str, int]:

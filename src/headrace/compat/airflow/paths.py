@@ -90,6 +90,11 @@ _file_triggers = _names("headrace.operators.triggers", "FileTrigger", "FileDelet
 _time_triggers = _names("headrace.operators.triggers", "DateTimeTrigger", "TimeDeltaTrigger")
 _version = {"__version__": "headrace.compat.airflow.shims:AIRFLOW_VERSION"}
 
+_notifier = _names(f"{_DAG}.notifier", "BaseNotifier")
+_retries = _names(
+    f"{_DAG}.retry_policy", "RetryPolicy", "ExceptionRetryPolicy", "RetryRule", "RetryAction", "RetryDecision"
+)
+
 _providers = "airflow.providers.standard"
 
 PATHS: dict[str, dict[str, str]] = {
@@ -110,6 +115,8 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.models.taskinstance": _names(f"{_DAG}.task_instance", "TaskInstance"),
     "airflow.models.variable": _names(_DAG, "Variable"),
     "airflow.models.xcom_arg": _results,
+    "airflow.notifications": {},
+    "airflow.notifications.basenotifier": _notifier,
     "airflow.operators": {},
     "airflow.operators.bash": _bash,
     "airflow.operators.bash_operator": _bash,
@@ -175,14 +182,18 @@ PATHS: dict[str, dict[str, str]] = {
         | _operator
         | _sensor
         | _group
+        | _notifier
+        | _retries
     ),
     "airflow.sdk.bases": {},
+    "airflow.sdk.bases.notifier": _notifier,
     "airflow.sdk.bases.operator": _operator | _edges,
     "airflow.sdk.bases.sensor": _sensor_tools,
     "airflow.sdk.definitions": {},
     "airflow.sdk.definitions.context": _context,
     "airflow.sdk.definitions.dag": _dag,
     "airflow.sdk.definitions.param": _params,
+    "airflow.sdk.definitions.retry_policy": _retries,
     "airflow.sdk.exceptions": _exceptions,
     "airflow.sdk.timezone": _timezone,
     "airflow.triggers": {},
@@ -204,6 +215,8 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.sensors.time_delta_sensor": _time_delta_sensors,
     "airflow.sensors.time_sensor": _time_sensors,
     "airflow.sensors.weekday": _week_day_sensor,
+    "airflow.task": {},
+    "airflow.task.priority_strategy": _names(f"{_DAG}.weights", "PriorityWeightStrategy"),
     "airflow.utils": {},
     "airflow.utils.context": _names(_DAG, "Context"),
     "airflow.utils.dates": _dates,

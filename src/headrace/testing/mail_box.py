@@ -5,14 +5,14 @@ from __future__ import annotations
 import socketserver
 import threading
 from email import message_from_bytes, policy
-from email.message import EmailMessage
+from typing import Any
 
 
 class MailBox:
     """A server on a free port of this machine; `messages` is what it was handed so far."""
 
     def __init__(self) -> None:
-        self.messages: list[EmailMessage] = []
+        self.messages: list[Any] = []
         self.recipients: list[list[str]] = []
         self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
