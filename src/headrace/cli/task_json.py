@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from headrace.cli.printing import instant, seconds
+from headrace.definition import Node
 from headrace.store import TaskRow
 
 
-def describe_tasks(tasks: Iterable[TaskRow]) -> dict[str, dict[str, object]]:
-    """By name, in the order of the file."""
-    return {task.name: describe_task(task) for task in tasks}
+def describe_tasks(tasks: Iterable[TaskRow], nodes: Mapping[str, Node] | None = None) -> dict[str, dict[str, object]]:
+    """By name, in the order of the file; with their nodes also what they tell their executor."""
+    return {task.name: describe_task(task) | _placing(task, (nodes or {}).get(task.key)) for task in tasks}
+
+
+def _placing(task: TaskRow, node: Node | None) -> dict[str, object]:
+    """Where a task runs, if it is particular about that."""
+    placing: dict[str, object] = {"queue": task.queue} if task.queue not in ("default", "inline") else {}
+    if node is not None and node.executor:
+        placing["executor"] = node.executor
+    if node is not None and node.executor_options:
+        placing["executor_config"] = node.executor_options
+    return placing
 
 
 def describe_task(task: TaskRow) -> dict[str, object]:

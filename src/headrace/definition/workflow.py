@@ -134,6 +134,10 @@ class Node(Data, frozen=True, kw_only=True):
     pool: str = "default_pool"
     pool_slots: int = 1
     queue: str = "default"
+    executor: str = ""
+    """Which executor is to run it; empty: the agent's own."""
+    executor_options: dict[str, Any] = {}
+    """What the executor is told about this task; each executor reads what is meant for it."""
     max_active_per_workflow: int | None = None
     """How many of this task may be active at once over all runs."""
     max_active_per_run: int | None = None

@@ -9,6 +9,7 @@ from typing import Any
 
 from headrace.authoring.dag.calling_back import calls_back_of_run, calls_back_of_task
 from headrace.authoring.dag.dags import DAG, aware, effective_leaves
+from headrace.authoring.dag.executor_options import executor_options
 from headrace.authoring.dag.order import clamped, effective_weights
 from headrace.authoring.dag.schedules import schedule_of, timezone_name
 from headrace.authoring.dag.unsupported import warnings_of
@@ -98,6 +99,8 @@ def _node(dag: DAG, task: Any, root: Path, priority: int, decides: bool) -> Node
         pool=settings.pool,
         pool_slots=settings.pool_slots,
         queue=settings.queue,
+        executor=settings.executor or "",
+        executor_options=executor_options(task.task_id, settings.executor_config),
         max_active_per_workflow=settings.max_active_tis_per_dag,
         max_active_per_run=settings.max_active_tis_per_dagrun,
         calls_back=calls_back_of_task(settings),

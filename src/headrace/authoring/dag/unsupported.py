@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from headrace.authoring.dag.executor_options import executor_warnings
+
 _OF_DAG = (
     "deadline",
     "sla_miss_callback",
@@ -14,7 +16,12 @@ _OF_TASK = ("run_as_user", "sla")
 
 def warnings_of(dag: Any) -> tuple[str, ...]:
     """One sentence for each argument that has no effect."""
-    return (*_of_dag(dag), *_of_tasks(dag))
+    of_executors = [
+        sentence
+        for key, task in dag.task_dict.items()
+        for sentence in executor_warnings(key, task.settings.executor_config)
+    ]
+    return (*_of_dag(dag), *_of_tasks(dag), *of_executors)
 
 
 def _of_dag(dag: Any) -> Iterator[str]:

@@ -11,7 +11,7 @@ from headrace.cli.opening import opened
 from headrace.cli.options import json_option, store_option
 from headrace.cli.printing import print_json, print_table
 from headrace.cli.task_json import describe_tasks
-from headrace.store import TaskRow, list_tasks
+from headrace.store import Definitions, TaskRow, list_tasks, version_of_attempt
 
 
 @click.command("tasks")
@@ -23,8 +23,10 @@ def command(run: str, as_json: bool, url: str | None) -> None:
     with opened(url, may_be_private=True) as here, here.store.read() as tx:
         found = find_run(tx, run)
         rows = [task for task in list_tasks(tx, found.attempt_id) if task.is_listed]
+        version = tx.shared(Definitions).version(tx, version_of_attempt(tx, found.attempt_id))
     if as_json:
-        print_json({"run_id": found.id, "workflow": found.workflow, "tasks": describe_tasks(rows)})
+        described = describe_tasks(rows, version.nodes)
+        print_json({"run_id": found.id, "workflow": found.workflow, "tasks": described})
         return
     print_table(("task", "state", "tries", "started", "took", "error"), [_cells(row) for row in rows])
 
