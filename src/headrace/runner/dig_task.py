@@ -36,7 +36,7 @@ def run_dig_task(file: DigFile, request: TaskRequest, channel: Channel) -> TaskR
     obeys_retry = False
     try:
         inherited = merge(request.params, builtin_variables(file.workflows[0], request))
-        values = _evaluator.evaluate(inherited, request.node.config, _verbatim(request))
+        values = _evaluator.evaluate(inherited, request.node.config, _verbatim(request), request.run.timezone)
         registered = find_operator(request.node.operator)
         obeys_retry = registered.obeys_retry
         job = _job(file, request, values, channel)
