@@ -30,7 +30,7 @@ class Parts(msgspec.Struct, frozen=True):
 
     def local_executor(self, slots: int | None = None) -> LocalExecutor:
         """Processes on this machine."""
-        return local_executor(self.settings, Broker(self.store), slots)
+        return local_executor(self.settings, Broker(self.store, self.settings.notification), slots)
 
     def agent(
         self,

@@ -78,7 +78,7 @@ def run_to_end(settings: Settings, parsing: Parsing, warm: WarmStart, wish: Wish
     log_lines = show_log_lines(without=("headrace.scheduler",))
     params = parse_params(wish.params)
     parts = Parts.open(settings, wish.url or private_store(settings))
-    warm.broker.broker = Broker(parts.store)
+    warm.broker.broker = Broker(parts.store, parts.settings.notification)
     parsed = parsing.result()
     workflow = choose(parsed, wish.workflow)
     for warning in workflow.warnings:

@@ -40,6 +40,9 @@ TRIGGER_RULES = (
 NOOP = "noop"
 """The operator that does nothing: a task with it succeeds as soon as it opens."""
 
+NOTIFY = "notify"
+"""The operator that tells people something, in the way that the settings say; only it is told how."""
+
 
 class Data(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Frozen data with a JSON form that leaves out what is at its default."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from headrace.authoring.dig import DigFile, compile_fragment, is_template, parse_retry, shown
+from headrace.authoring.dig import FAILURE_ALERT, DigFile, compile_fragment, is_template, parse_retry, shown
 from headrace.definition import Node, Workflow
 from headrace.errors import HeadraceError, did_you_mean
 from headrace.handoff import Channel, RunContext, Source, TaskError, TaskRequest, TaskResult, user_traceback
@@ -35,7 +35,7 @@ def run_dig_task(file: DigFile, request: TaskRequest, channel: Channel) -> TaskR
     values: dict[str, Any] = {}
     obeys_retry = False
     try:
-        inherited = merge(request.params, builtin_variables(file.workflows[0], request))
+        inherited = merge(_inherited(request), builtin_variables(file.workflows[0], request))
         values = _evaluator.evaluate(inherited, request.node.config, _verbatim(request), request.run.timezone)
         registered = find_operator(request.node.operator)
         obeys_retry = registered.obeys_retry
@@ -47,6 +47,11 @@ def run_dig_task(file: DigFile, request: TaskRequest, channel: Channel) -> TaskR
         return _again(request, poll.after_seconds, poll.state)
     except Exception as error:
         return _failure(request, error, values, is_retryable=obeys_retry and getattr(error, "is_retryable", True))
+
+
+def _inherited(request: TaskRequest) -> dict[str, Any]:
+    """The alert must go out even if it is an export of the workflow that cannot be evaluated."""
+    return {} if request.key.endswith(FAILURE_ALERT) else request.params
 
 
 def _verbatim(request: TaskRequest) -> frozenset[str]:
@@ -67,6 +72,8 @@ def _job(file: DigFile, request: TaskRequest, values: dict[str, Any], channel: C
         state=dict(request.poll_state),
         place=node.place,
         channel=channel,
+        run=request.run,
+        revision=request.source.revision,
     )
 
 

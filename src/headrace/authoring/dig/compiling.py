@@ -9,19 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from headrace.authoring.dig.directives import Directives, Parallel
 from headrace.authoring.dig.naming import check_task_name
 from headrace.authoring.dig.operator_names import check_operator
 from headrace.authoring.dig.ordering import Sibling, upstreams
 from headrace.authoring.dig.values import shown
 from headrace.authoring.dig.yaml_dialect import Section, place_of, plain
-from headrace.definition import Isolation, Node, Place, Retry
+from headrace.definition import NOTIFY, Isolation, Node, Place, Retry
 from headrace.errors import DefinitionError, did_you_mean
 
 WORKFLOW_KEYS = ("timezone", "schedule", "sla", "_export", "_error", "_check", "_retry", "_parallel")
 GROUP_KEYS = (*WORKFLOW_KEYS, "_background", "_after", "_secrets", "_disable")
 COMPILED_KEYS = frozenset(("_export", "_error", "_background", "_after", "_disable"))
 """Keys of an operator task that the compiled node holds elsewhere and that its operator does not see."""
+
+FAILURE_ALERT = "^failure-alert"
+"""How the task is called that a failed workflow adds to itself."""
 
 NO_USER_CODE = frozenset(("echo", "for_each", "loop", "for_range", "if", "fail", "call", "require", "wait", "notify"))
 """Operators that run no code of the user's, so that one process may serve many of them."""
@@ -33,7 +38,19 @@ def compile_tree(body: Mapping[str, Any], key: str, place: Place) -> tuple[Node,
     owner = f"workflow `{key.removeprefix('+')}`"
     check_workflow_keys(body, owner, place)
     compiler.add_group(body, key, None, (), place, owner)
-    return tuple(compiler.nodes)
+    root, *others = compiler.nodes
+    return (msgspec.structs.replace(root, on_failure=(*root.on_failure, _failure_alert(key, place))), *others)
+
+
+def _failure_alert(key: str, place: Place) -> Node:
+    """What tells people, if the settings say how, that the workflow has failed."""
+    return Node(
+        key=key + FAILURE_ALERT,
+        operator=NOTIFY,
+        config={"_command": "Workflow session attempt failed"},
+        isolation="reuse",
+        place=place,
+    )
 
 
 def check_workflow_keys(body: Mapping[str, Any], owner: str, place: Place) -> None:
