@@ -221,6 +221,8 @@ def _layers(tx: Transaction, attempt_id: int, info: RunInfo) -> dict[int, Layer]
     layers = {}
     for task_id, (parent_id, key, body) in rows.items():
         node = info.version.nodes[key] if body is None else node_from_json(body)
+        if node.sees_siblings:
+            upstream[task_id] = [one for one, (of, _, _) in rows.items() if of == parent_id and one < task_id]
         stored = values.get((task_id, "store"), {})
         layers[task_id] = Layer(
             id=task_id,

@@ -183,7 +183,8 @@ def _local(body: Mapping[str, Any], retry: Retry) -> dict[str, Any]:
 def _error_nodes(body: Mapping[str, Any], key: str, place: Place) -> tuple[Node, ...]:
     if "_error" not in body:
         return ()
-    return compile_fragment(body["_error"], f"{key}^error", place_of(body, "_error", place), directive="_error")
+    nodes = compile_fragment(body["_error"], f"{key}^error", place_of(body, "_error", place), directive="_error")
+    return (msgspec.structs.replace(nodes[0], sees_siblings=True), *nodes[1:]) if nodes else ()
 
 
 def _sibling(name: str, body: Mapping[str, Any], key: str, place: Place) -> Sibling:
