@@ -99,6 +99,18 @@ class ParserSettings:
 class LimitsSettings:
     default_pool_slots: int = _setting(128, "Slots of the pool that tasks use unless they name another.", minimum=1)
     max_value_bytes: int = _setting(50 * 1024 * 1024, "The largest result of a task, as JSON.", minimum=1)
+    max_tasks_per_run: int = _setting(
+        10_000, "How many tasks a run may have; a task that would add more of them fails.", minimum=1
+    )
+    run_seconds: float | None = _setting(
+        None, "How long a run may take; an older one is stopped and has failed.", shown="without end", minimum=1
+    )
+    task_seconds: float | None = _setting(
+        None,
+        "How long a task may take from its first start, with all its waits and tries; its run is stopped.",
+        shown="without end",
+        minimum=1,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

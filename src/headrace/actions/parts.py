@@ -52,6 +52,7 @@ class Parts(msgspec.Struct, frozen=True):
             kill_grace_seconds=given.kill_grace_seconds,
             attempt_id=attempt_id,
             isolation=isolation or given.isolation,
+            max_tasks_per_run=self.settings.limits.max_tasks_per_run,
             name=name,
         )
         inline = InlineExecutor(Broker(self.store))

@@ -70,6 +70,8 @@ class AgentOptions:
     """Serve only this attempt: a private agent for one run."""
     isolation: Isolation = "process"
     """For tasks that do not say how they want to be isolated."""
+    max_tasks_per_run: int = 10_000
+    """A result that would add more of them is a failure."""
     name: str = ""
 
 
@@ -207,7 +209,7 @@ class Agent:
         while self._unreported:
             report = self._unreported[0]
             try:
-                self._store.transact(partial(_record_alone, report, self._now()))
+                self._store.transact(partial(_record_alone, report, self._now(), self._options.max_tasks_per_run))
                 committed += 1
             except StoreError:
                 break
@@ -223,7 +225,8 @@ class Agent:
     def _transact(self, tx: Transaction, reports: Sequence[Report]) -> tuple[Committed | None, list[TaskRequest]]:
         """The one transaction of a step: results in, next tasks out."""
         graph = RunGraph(tx, self._now())
-        committed = record_results(tx, graph, reports) if reports else None
+        limit = self._options.max_tasks_per_run
+        committed = record_results(tx, graph, reports, limit) if reports else None
         if committed is not None:
             self._start_waiting_runs(tx, graph, committed)
         claims = [] if self._is_draining else self._claim(tx, graph, committed)
@@ -369,8 +372,8 @@ def _give_up_dead_neighbours(tx: Transaction, now: int) -> None:
             resign(tx, agent_id, now)
 
 
-def _record_alone(report: Report, now: int, tx: Transaction) -> None:
+def _record_alone(report: Report, now: int, max_tasks: int, tx: Transaction) -> None:
     graph = RunGraph(tx, now)
-    record_results(tx, graph, [report])
+    record_results(tx, graph, [report], max_tasks)
     graph.flush_events()
     tx.should_notify = True

@@ -68,6 +68,7 @@ def _workflow(source: Section, name: str, place: Place) -> Workflow:
         nodes=compile_tree(source, f"+{name}", place),
         timezone=timezone,
         schedule=_schedule(source, timezone, place),
+        on_timeout="cancel",
         unique_logical_time=True,
         place=place,
     )
