@@ -21,11 +21,13 @@ from headrace.operators.dig import (
     find_operator,
     working_folder,
 )
+from headrace.runner.dig_preparation import Survey, import_libraries
 from headrace.template.javascript import Evaluator, merge
 
 log = logging.getLogger(__name__)
 _evaluator = Evaluator()
 _RETRY_COUNT = "retry_count"
+_NOTHING = ".operators.dig.rehearsed.nothing"
 _DIRECTIVES = frozenset(("_command", "_check", "_retry", "_secrets"))
 """Keys of a task that no operator needs to ask for."""
 
@@ -151,9 +153,18 @@ def _report_unused(node: Node, params: Params) -> None:
             log.error("parameter `%s` of task `%s` is not used%s", key, node.key, f", {hint}" if hint else "")
 
 
-def rehearsal() -> tuple[Callable[[DigFile, TaskRequest, Channel], TaskResult], DigFile, TaskRequest]:
-    """A try of a task that does nothing, with everything that it needs."""
+def prepare(file: DigFile) -> None:
+    """Do in a warm parent what its children would all have to do."""
+    survey = Survey(file)
+    _evaluator.warm_up(survey.text)
+    import_libraries(survey)
+
+
+def rehearsal(file: DigFile) -> tuple[Callable[[DigFile, TaskRequest, Channel], TaskResult], DigFile, TaskRequest]:
+    """A try of a task that does nothing, in the way that the file's tasks do something; with everything it needs."""
     node = Node(key="+rehearsal", operator="if", config={"_command": "${1 > 2}", "_do": {}})
+    if Survey(file).commands:
+        node = Node(key="+rehearsal", operator="py", config={"_command": "${'headrace'}" + _NOTHING})
     workflow = Workflow(name="rehearsal", language="dig", nodes=(Node(key="+rehearsal", kind="group"),))
     request = TaskRequest(
         task_id=0,
