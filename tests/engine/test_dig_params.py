@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from headrace.store import list_runs
 from headrace.testing.engine import Engine
+from headrace.testing.run import Run
 
 STORE = """
     import digdag
@@ -167,3 +169,20 @@ def test_a_generation_that_was_replaced_has_stored_nothing(echoed):
           +b: {sh>: "test -e marker || { touch marker; exit 1; }"}
         +c: {echo>: "x=${x}"}
     """) == {"+c": "x=+main+g+a"}
+
+
+def test_a_scheduled_run_knows_the_one_that_the_schedule_started_before_it(tmp_path):
+    engine = Engine(tmp_path)
+    engine.start_dig(
+        'timezone: Asia/Tokyo\nschedule: {daily>: "00:00:00"}\n+a: {echo>: "last=${last_executed_session_time}"}'
+    )
+    engine.settle()
+    for _ in range(2):
+        engine.advance(days=1)
+        engine.settle()
+    with engine.store.read() as tx:
+        runs = sorted(list_runs(tx, limit=10), key=lambda run: run.id)
+    logs = [Run(engine.store, engine.clock, run.id, tmp_path / "logs").log("+a") for run in runs]
+    engine.close()
+    # The first one was started by hand, and the second is the first of the schedule.
+    assert [log.rpartition("last=")[2].strip() for log in logs] == ["", "", "2026-02-04T00:00:00+09:00"]

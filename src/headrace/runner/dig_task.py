@@ -17,6 +17,7 @@ from headrace.operators.dig import (
     Outcome,
     Params,
     PollAgain,
+    SecretScope,
     builtin_variables,
     find_operator,
     working_folder,
@@ -63,6 +64,7 @@ def _verbatim(request: TaskRequest) -> frozenset[str]:
 
 def _job(file: DigFile, request: TaskRequest, values: dict[str, Any], channel: Channel) -> Job:
     node = request.node
+    names = values.get("_secrets")
     if not request.poll_state:
         log.info("%s>: %s", node.operator, shown(values.get("_command")))
     return Job(
@@ -73,7 +75,7 @@ def _job(file: DigFile, request: TaskRequest, values: dict[str, Any], channel: C
         folder=working_folder(file.root, values.get("_workdir")),
         state=dict(request.poll_state),
         place=node.place,
-        channel=channel,
+        channel=SecretScope(channel, names) if isinstance(names, dict) else channel,
         run=request.run,
         revision=request.source.revision,
     )

@@ -26,6 +26,15 @@ RUN_OF_ATTEMPT = Sql(
     WHERE attempt.id = :id
     """
 )
+# `unique_at` has an index together with the workflow; workflows that allow several runs for a time have no such order.
+PREVIOUS_RUN = Sql(
+    """
+    SELECT earlier.unique_at FROM run AS earlier JOIN run AS present ON present.workflow_id = earlier.workflow_id
+    WHERE present.id = :run_id AND earlier.unique_at < :logical_at AND earlier.type IN ('scheduled', 'backfill')
+    ORDER BY earlier.unique_at DESC LIMIT 1
+    """
+)
+_OF_THE_SCHEDULE = ("scheduled", "backfill")
 SKELETON = Sql(
     """
     SELECT task.id, task.parent_id, edge.upstream_id
@@ -212,6 +221,7 @@ def _load_run(tx: Transaction, attempt_id: int) -> RunInfo:
         attempt_number=number,
         attempt_name=name,
         logical_time=_instant(logical),
+        previous_time=_previous_time(tx, run_id, type_, logical),
         interval_start=_instant(start),
         interval_end=_instant(end),
         run_after=_instant(run_after),
@@ -226,6 +236,13 @@ def _load_run(tx: Transaction, attempt_id: int) -> RunInfo:
         revision=version.revision_digest,
     )
     return RunInfo(context, source, version_id, version, any(node.export for node in version.workflow.nodes))
+
+
+def _previous_time(tx: Transaction, run_id: int, type_: str, logical_at: int | None) -> Any:
+    if type_ not in _OF_THE_SCHEDULE or logical_at is None:
+        return None
+    rows = tx.run(PREVIOUS_RUN, {"run_id": run_id, "logical_at": logical_at})
+    return _instant(rows[0][0]) if rows else None
 
 
 def _instant(micros: int | None) -> Any:
