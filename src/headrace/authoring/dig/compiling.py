@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from headrace.authoring.dig.directives import Directives, Parallel
+from headrace.authoring.dig.mistakes import Mistakes
 from headrace.authoring.dig.naming import check_task_name
 from headrace.authoring.dig.operator_names import check_operator
 from headrace.authoring.dig.ordering import Sibling, upstreams
@@ -36,8 +37,11 @@ def compile_tree(body: Mapping[str, Any], key: str, place: Place) -> tuple[Node,
     """The nodes of a whole file under its root `key`, which is a group whatever it holds."""
     compiler = _Compiler(is_generated=False)
     owner = f"workflow `{key.removeprefix('+')}`"
-    check_workflow_keys(body, owner, place)
-    compiler.add_group(body, key, None, (), place, owner)
+    with compiler.mistakes.noted():
+        check_workflow_keys(body, owner, place)
+    with compiler.mistakes.noted():
+        compiler.add_group(body, key, None, (), place, owner)
+    compiler.mistakes.raise_any()
     root, *others = compiler.nodes
     return (msgspec.structs.replace(root, on_failure=(*root.on_failure, _failure_alert(key, place))), *others)
 
@@ -71,6 +75,7 @@ def compile_fragment(
         return ()
     compiler = _Compiler(is_generated=True)
     compiler.add(body, key, None, upstream, place)
+    compiler.mistakes.raise_any()
     return tuple(compiler.nodes)
 
 
@@ -84,6 +89,7 @@ class _Compiler:
 
     def __init__(self, *, is_generated: bool) -> None:
         self.nodes: list[Node] = []
+        self.mistakes = Mistakes()
         self._is_generated = is_generated
 
     def add(self, body: dict[str, Any], key: str, parent: str | None, upstream: tuple[str, ...], place: Place) -> None:
@@ -120,14 +126,25 @@ class _Compiler:
         self._add_children(body, key, directives.parallel(), place)
 
     def _add_children(self, body: Mapping[str, Any], key: str, parallel: Parallel, place: Place) -> None:
-        names = [name for name in body if name.startswith("+")]
-        bodies = {name: _joined(body[name], f"task `{key}{name}`", place_of(body, name, place)) for name in names}
-        siblings = [_sibling(name, bodies[name], key, place_of(body, name, place)) for name in names]
-        waits = upstreams(siblings, parallel)
-        for name in names:
-            at = place_of(body, name, place)
-            check_task_name(name, at, is_generated=self._is_generated)
-            self.add(bodies[name], key + name, key, tuple(key + other for other in waits[name]), at)
+        children = self._children(body, key, place)
+        waits: dict[str, list[str]] = {}
+        with self.mistakes.noted():
+            siblings = [_sibling(name, child, key, at) for name, (child, at) in children.items()]
+            waits = upstreams(siblings, parallel)
+        for name, (child, at) in children.items():
+            with self.mistakes.noted():
+                check_task_name(name, at, is_generated=self._is_generated)
+                self.add(child, key + name, key, tuple(key + other for other in waits.get(name, ())), at)
+
+    def _children(self, body: Mapping[str, Any], key: str, place: Place) -> dict[str, tuple[dict[str, Any], Place]]:
+        """The bodies of a group's tasks and where they are written."""
+        children: dict[str, tuple[dict[str, Any], Place]] = {}
+        for name in body:
+            if name.startswith("+"):
+                at = place_of(body, name, place)
+                with self.mistakes.noted():
+                    children[name] = _joined(body[name], f"task `{key}{name}`", at), at
+        return children
 
     def _add_task(
         self, body: Mapping[str, Any], key: str, parent: str | None, upstream: tuple[str, ...], place: Place

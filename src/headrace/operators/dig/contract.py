@@ -140,6 +140,8 @@ class Job:
     channel: Channel
     run: RunContext
     """The run that the task belongs to."""
+    render: Callable[[str], str]
+    """Evaluates the `${…}` of a text that is not among the parameters, such as that of a file."""
     revision: str = ""
     """Digest of the file's revision."""
 
