@@ -157,7 +157,7 @@ def test_every_setting_is_described_and_can_be_set_by_its_variable(tmp_path):
     settings = load(
         tmp_path,
         **{
-            doc.variable: samples.get(doc.type, "reuse")
+            doc.variable: samples.get(doc.type) or doc.type.split("`")[-2]
             for doc in docs.values()
             if doc.name not in ("home", "projects")
         },

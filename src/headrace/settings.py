@@ -104,6 +104,45 @@ class ParserSettings:
 class LimitsSettings:
     default_pool_slots: int = _setting(128, "Slots of the pool that tasks use unless they name another.", minimum=1)
     max_value_bytes: int = _setting(50 * 1024 * 1024, "The largest result of a task, as JSON.", minimum=1)
+    max_tasks_per_run: int = _setting(
+        10_000, "How many tasks a run may have; a task that would add more of them fails.", minimum=1
+    )
+    run_seconds: float | None = _setting(
+        None, "How long a run may take; an older one is stopped and has failed.", shown="without end", minimum=1
+    )
+    task_seconds: float | None = _setting(
+        None,
+        "How long a task may take from its first start, with all its waits and tries; its run is stopped.",
+        shown="without end",
+        minimum=1,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotificationSettings:
+    type: Literal["http", "mail", "shell"] | None = _setting(
+        None, "How people are told of failed workflows that ask for it.", shown="not at all"
+    )
+    retries: int = _setting(10, "How often a notification is sent again after it failed.", minimum=0)
+    min_wait_seconds: float = _setting(1.0, "The first wait before it is sent again; each one is doubled.", minimum=0)
+    max_wait_seconds: float = _setting(30.0, "The longest of these waits.", minimum=0)
+    http_url: str | None = _setting(None, "Where `http` sends a notification, as JSON.")
+    http_method: str = _setting("POST", "The method of that request.")
+    http_headers: tuple[str, ...] = _setting((), "Headers of that request, each as `Name: value`.")
+    shell_command: str | None = _setting(None, "What `shell` runs; it reads the notification as JSON from its input.")
+    shell_timeout_seconds: float = _setting(30.0, "How long that command may take.", minimum=0.1)
+    mail_host: str | None = _setting(None, "The server over which `mail` sends a notification.")
+    mail_port: int = _setting(587, "The port of that server.", minimum=1)
+    mail_security: Literal["starttls", "tls", "none"] = _setting(
+        "starttls", "Whether the connection to it is upgraded, encrypted from the first byte, or not encrypted."
+    )
+    mail_username: str | None = _setting(None, "Who logs in there.", shown="nobody")
+    mail_password: str | None = _setting(None, "With which password.")
+    mail_from: str | None = _setting(None, "The sender of these mails.")
+    mail_to: tuple[str, ...] = _setting((), "Their recipients.")
+    mail_cc: tuple[str, ...] = _setting((), "Who gets a copy.")
+    mail_bcc: tuple[str, ...] = _setting((), "Who gets a copy without being named.")
+    mail_subject: str = _setting("Headrace notification", "Their subject.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +161,7 @@ class Settings:
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
     parser: ParserSettings = field(default_factory=ParserSettings)
     limits: LimitsSettings = field(default_factory=LimitsSettings)
+    notification: NotificationSettings = field(default_factory=NotificationSettings)
 
 
 class SettingDoc(NamedTuple):
@@ -139,6 +179,7 @@ _SECTIONS: dict[str, Any] = {
     "scheduler": SchedulerSettings,
     "parser": ParserSettings,
     "limits": LimitsSettings,
+    "notification": NotificationSettings,
 }
 _PROJECTS = "projects."
 

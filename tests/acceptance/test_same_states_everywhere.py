@@ -52,6 +52,7 @@ NESTED = {
     "+not_reached": ("upstream_failed", 0),
     "^error": ONCE,
     "^error+tell": ONCE,
+    "^failure-alert": ONCE,
 }
 EXPECTED = {
     "everything": ("success", EVERYTHING),

@@ -28,8 +28,15 @@ def test_a_workflow_is_a_group_named_after_its_file(project):
     workflow = project.compile("timezone: Asia/Tokyo\n+a: {sh>: ls, x: 1}\n")
     assert (workflow.name, workflow.language, workflow.timezone) == ("wf", "dig", "Asia/Tokyo")
     assert workflow.unique_logical_time
+    alert = Node(
+        key="+wf^failure-alert",
+        operator="notify",
+        config={"_command": "Workflow session attempt failed"},
+        isolation="reuse",
+        place=Place(file="wf.dig", line=1),
+    )
     assert workflow.nodes == (
-        Node(key="+wf", kind="group", place=Place(file="wf.dig", line=1)),
+        Node(key="+wf", kind="group", on_failure=(alert,), place=Place(file="wf.dig", line=1)),
         Node(
             key="+wf+a",
             parent="+wf",
@@ -114,7 +121,7 @@ def test_error_tasks_are_compiled_with_their_owner(project):
     nodes = project.nodes(
         "_error: {echo>: root}\n+t:\n  sh>: x\n  _error:\n    +mail: {echo>: 1, _error: {echo>: 2}}\n    +b: {echo>: 3}"
     )
-    assert [node.key for node in nodes["+wf"].on_failure] == ["+wf^error"]
+    assert [node.key for node in nodes["+wf"].on_failure] == ["+wf^error", "+wf^failure-alert"]
     errors = nodes["+wf+t"].on_failure
     assert [(node.key, node.parent, node.kind) for node in errors] == [
         ("+wf+t^error", None, "group"),

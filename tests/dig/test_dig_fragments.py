@@ -199,7 +199,7 @@ def test_generated_tasks_run_like_any_other(project, capfd):
         ("for_range>: {to: 9, step: 1}, _do: {echo>: 1}", "parameter `from` of `for_range>` is required"),
         ("if>: maybe, _do: {echo>: 1}", "expected parameter `if>` to be true or false, got: `maybe`"),
         ("if>: true", "task `+wf+t` needs `_do` or `_else_do`"),
-        ("call>: none", "could not read `none.dig`"),
+        ("call>: none", "there is no file `none.dig` to call"),
         ("call>: ../other/x", "expected `../other/x` to be inside the project"),
         ("call>: /etc/passwd", "to be inside the project"),
         ("call>: broken", "workflow `broken` has an unknown key: `sh>`"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.errors import DefinitionError
+from headrace.projects import find_files, parse_files
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ from headrace.errors import DefinitionError
         ("+t:\n  sh>: x\n  _error: 5", 3, "expected `_error` of task `+wf+t` to be a map, got: `5`", None),
         ("_error:\n  +a:\n    foo: 1", 3, "task `+wf^error+a` has an unknown key: `foo`", None),
         ("+t:\n  sh>: x\n  _disable: maybe", 3, "expected `_disable` of task `+wf+t` to be true or false", None),
-        ("+a: {echo>: 1}\ntimezone: Asia/Tokio", 2, "expected `timezone` to be a time zone, got: `Asia/Tokio`", None),
+        ("+a: {echo>: 1}\ntimezone: Asia/Tokio", 2, "to be a time zone, got: `Asia/Tokio`", "`Asia/Tokyo`"),
         ("timezone: 9", 1, "expected `timezone` to be a time zone, got: `9`", None),
     ],
 )
@@ -77,3 +78,41 @@ def test_a_mistake_in_an_included_file_names_that_file(project):
     with pytest.raises(DefinitionError) as caught:
         project.compile("+first: {echo>: 1}\n!include : tasks.dig\n")
     assert caught.value.place == "tasks.dig:3"
+
+
+def test_all_mistakes_of_a_file_are_told_at_once(project):
+    with pytest.raises(DefinitionError) as caught:
+        project.compile("""
+            +a: {ekho>: 1}
+            +b:
+              +c: {echo>: 1, _retry: many}
+              +d:
+            +e: {echo>: 1, sh>: 2}
+            wrong: 1
+        """)
+    assert caught.value.place == "wf.dig:2"
+    assert caught.value.message == "task `+wf+a`: unknown operator `ekho>`"
+    assert caught.value.detail.splitlines() == [
+        "also:",
+        "  expected `_retry` of task `+wf+b+c` to be a whole number, got: `many` (`wf.dig:4`)",
+        "  expected task `+wf+b+d` to be a map, got: `null` (`wf.dig:5`)",
+        "  task `+wf+e` has more than one operator: `echo>` and `sh>` (`wf.dig:6`), make each a `+task` of its own",
+        "  workflow `wf` has an unknown key: `wrong` (`wf.dig:7`), put the parameter `wrong` below `_export`",
+    ]
+
+
+def test_all_broken_files_of_a_project_are_told_at_once(project):
+    files = {
+        "a.dig": "+t:\n  ekho>: 1\n",
+        "b.dig": "+t: {echo>: 1\n",
+        "c.dig": "+t: {echo>: 1}\n",
+        "d.dig": "+x: {call>: c, _parallel: 1}\nschedule: {dayly>: '00:00:00'}\n+y: 5\n",
+    }
+    for file, text in files.items():
+        project.write(file, text)
+    parsed = {one.file: one.error for one in parse_files(project.root, find_files(project.root))}
+    assert {file: error and (error.file, error.line) for file, error in parsed.items()} == {
+        "a.dig": ("a.dig", 2), "b.dig": ("b.dig", 1), "c.dig": None, "d.dig": ("d.dig", 2),
+    }  # fmt: skip
+    assert "expected task `+d+y` to be a map, got: `5` (`d.dig:3`)" in parsed["d.dig"].detail
+    assert parsed["a.dig"].hint == "did you mean `echo>`?"

@@ -81,6 +81,32 @@ def test_secrets_are_filled_in_and_masked(project, capfd):
     assert project.run("+t: {sh>: 'echo ${secret:nope}'}").error.message == "the project has no secret `nope`"
 
 
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        ("{db: other}", "other.password"),
+        ("{db: {password: root.key}}", "root.key"),
+        ("{db: {user: root.key}}", "db.password"),
+        ("{db: true}", "db.password"),
+        ("{db: {password: true}}", "db.password"),
+        ("'${name}'", "db.password"),
+        ("{db: '${name}'}", "chosen.password"),
+    ],
+)
+def test_secrets_may_be_looked_up_under_other_names(project, capfd, names, found):
+    project.answers.secrets = {found: "hunter2"}
+    text = f"+t: {{sh>: 'echo ${{secret:db.password}}', _secrets: {names}}}"
+    assert project.run(text, params={"name": "chosen"}).outcome == "success"
+    assert capfd.readouterr().out == "hunter2\n"
+
+
+def test_exported_names_of_secrets_hold_for_everything_below(project, capfd):
+    project.answers.secrets = {"other.password": "hunter2"}
+    params = {"_secrets": {"db": "other"}}
+    assert project.run("+t: {sh>: 'echo ${secret:db.password}'}", params=params).outcome == "success"
+    assert capfd.readouterr().out == "hunter2\n"
+
+
 def test_env_names_are_checked(project):
     assert "letters, digits and `_`, got: `a-b`" in project.run("+t: {sh>: x, _env: {a-b: 1}}").error.message
 

@@ -160,6 +160,15 @@ def test_a_plug_in_adds_an_operator(project):
     assert (second.outcome, second.store, second.reset) == ("success", {"seen": "5"}, ("old.key",))
 
 
+def test_an_operator_renders_texts_that_are_not_among_its_parameters(project):
+    def render(job: Job) -> Outcome:
+        return Outcome(store={"text": job.render("${x} ${moment(0).format('HH:mm')} $$ ${secret:a}")})
+
+    register("render_for_test", render)
+    result = project.run("timezone: Asia/Tokyo\n+t: {render_for_test>: 1, x: '${1 + 1}'}")
+    assert result.store == {"text": "2 09:00 $ ${secret:a}"}
+
+
 def test_an_operators_own_exception_fails_the_task(project):
     def crash(job: Job) -> None:
         raise RuntimeError("boom")

@@ -28,9 +28,13 @@ class Parts(msgspec.Struct, frozen=True):
         clock.offset = store.clock_offset()
         return cls(settings, store, clock)
 
+    def broker(self) -> Broker:
+        """Answers what tasks ask."""
+        return Broker(self.store, self.clock, self.settings.notification)
+
     def local_executor(self, slots: int | None = None) -> LocalExecutor:
         """Processes on this machine."""
-        return local_executor(self.settings, Broker(self.store, self.clock), slots)
+        return local_executor(self.settings, self.broker(), slots)
 
     def agent(
         self,
@@ -53,7 +57,8 @@ class Parts(msgspec.Struct, frozen=True):
             errand_timeout_seconds=given.errand_timeout_seconds,
             attempt_id=attempt_id,
             isolation=isolation or given.isolation,
+            max_tasks_per_run=self.settings.limits.max_tasks_per_run,
             name=name,
         )
-        inline = InlineExecutor(Broker(self.store, self.clock))
+        inline = InlineExecutor(self.broker())
         return Agent(self.store, self.clock, executor, inline, self.settings.logs_dir, options)

@@ -104,6 +104,8 @@ def serve_scheduler(parts: Parts, name: str = "") -> SchedulerServer:
         renew_seconds=lease.renewal_seconds,
         retention_days=given.retention_days,
         max_runs_per_tick=given.max_runs_per_tick,
+        run_seconds=parts.settings.limits.run_seconds,
+        task_seconds=parts.settings.limits.task_seconds,
     )
     delete_logs = partial(_delete_logs, parts.settings.logs_dir)
     return SchedulerServer(Scheduler(parts.store, parts.clock, options, delete_logs))

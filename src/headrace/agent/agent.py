@@ -75,6 +75,8 @@ class AgentOptions:
     """Serve only this attempt, and what is added by `serve`: a private agent for one run."""
     isolation: Isolation = "process"
     """For tasks that do not say how they want to be isolated."""
+    max_tasks_per_run: int = 10_000
+    """A result that would add more of them is a failure."""
     name: str = ""
 
 
@@ -237,7 +239,7 @@ class Agent:
         while self._unreported:
             report = self._unreported[0]
             try:
-                self._store.transact(partial(_record_alone, report, self._now()))
+                self._store.transact(partial(_record_alone, report, self._now(), self._options.max_tasks_per_run))
                 committed += 1
             except StoreError:
                 break
@@ -255,7 +257,7 @@ class Agent:
         graph = RunGraph(tx, self._now())
         self._errands.record(tx, [one for one in reports if is_errand(one.result.task_id)], graph.now)
         tries = [one for one in reports if not is_errand(one.result.task_id)]
-        committed = record_results(tx, graph, tries) if tries else None
+        committed = record_results(tx, graph, tries, self._options.max_tasks_per_run) if tries else None
         if committed is not None:
             self._start_waiting_runs(tx, graph, committed)
         errands = [] if self._is_draining else self._errands.claim(tx, graph, self.id, self._free_slots())
@@ -407,11 +409,11 @@ def _give_up_dead_neighbours(tx: Transaction, now: int) -> None:
             resign(tx, agent_id, now)
 
 
-def _record_alone(report: Report, now: int, tx: Transaction) -> None:
+def _record_alone(report: Report, now: int, max_tasks: int, tx: Transaction) -> None:
     if is_errand(report.result.task_id):
         end_errand(tx, errand_id(report.result.task_id), report.result, report.log, now)
         return
     graph = RunGraph(tx, now)
-    record_results(tx, graph, [report])
+    record_results(tx, graph, [report], max_tasks)
     graph.flush_events()
     tx.should_notify = True

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import msgspec
 
 from headrace.agent.run_desk import RunDesk
 from headrace.clock import Clock, SystemClock
+from headrace.definition import NOTIFY
 from headrace.errors import HeadraceError, NotFoundError, StateError
 from headrace.handoff import RETURN_VALUE, Answer, Ask, Source, TaskRequest
+from headrace.settings import NotificationSettings
 from headrace.store import (
     Elements,
     Store,
@@ -34,8 +37,11 @@ class Missing(Exception):
 class Broker:
     """Called with a request and its question; answers with JSON, never with an exception."""
 
-    def __init__(self, store: Store, clock: Clock | None = None) -> None:
+    def __init__(
+        self, store: Store, clock: Clock | None = None, notification: NotificationSettings | None = None
+    ) -> None:
         self._store = store
+        self._notification = notification
         self.runs = RunDesk(store, clock or SystemClock())
         self._verbs: dict[str, Callable[..., msgspec.Raw]] = {
             "get_value": self._get_value,
@@ -48,6 +54,7 @@ class Broker:
             "delete_variable": self._delete_variable,
             "get_connection": self._get_connection,
             "get_secret": self._get_secret,
+            "get_notification": self._get_notification,
             "mask": self._nothing,
             **{name: _encoded(verb) for name, verb in self.runs.verbs.items()},
         }
@@ -150,6 +157,12 @@ class Broker:
     def _get_secret(self, request: TaskRequest, name: str) -> msgspec.Raw:
         # Secrets are variables of the project under a name of their own, which nothing else can have.
         return self._get_variable(request, f"secret:{request.run.project}:{name}")
+
+    def _get_notification(self, request: TaskRequest) -> msgspec.Raw:
+        # It holds passwords, so that only the operator which sends notifications is told, and never user code.
+        if self._notification is None or self._notification.type is None or request.node.operator != NOTIFY:
+            raise Missing
+        return _raw(asdict(self._notification))
 
     def _nothing(self, request: TaskRequest, **_: Any) -> msgspec.Raw:
         return _raw(None)  # the executor, which writes the log, has taken note already

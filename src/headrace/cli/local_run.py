@@ -18,7 +18,6 @@ from headrace.actions.local_run import LocalRun
 from headrace.actions.params import parse_params
 from headrace.actions.parts import Parts
 from headrace.actions.wording import error_line
-from headrace.agent import Broker
 from headrace.cli.log_lines import show_log_lines
 from headrace.cli.log_tail import log_file, tail
 from headrace.cli.opening import is_private_store_meant, private_store, without_password
@@ -78,7 +77,7 @@ def run_to_end(settings: Settings, parsing: Parsing, warm: WarmStart, wish: Wish
     log_lines = show_log_lines(without=("headrace.scheduler",))
     params = parse_params(wish.params)
     parts = Parts.open(settings, wish.url or private_store(settings))
-    broker = warm.broker.broker = Broker(parts.store, parts.clock)
+    broker = warm.broker.broker = parts.broker()
     parsed = parsing.result()
     workflow = choose(parsed, wish.workflow)
     for warning in workflow.warnings:

@@ -32,6 +32,7 @@ _SECTIONS = {
     "scheduler": "Schedulers",
     "parser": "Loading workflow files",
     "limits": "Limits",
+    "notification": "Notifications",
 }
 
 

@@ -8,6 +8,7 @@ from headrace.definition.graph import check_nodes, check_workflow, find_cycle, l
 from headrace.definition.workflow import (
     CRON_PRESETS,
     NOOP,
+    NOTIFY,
     ROOT,
     TRIGGER_RULES,
     Data,
@@ -26,6 +27,7 @@ from headrace.definition.workflow import (
 __all__ = [
     "CRON_PRESETS",
     "NOOP",
+    "NOTIFY",
     "ROOT",
     "TRIGGER_RULES",
     "Data",

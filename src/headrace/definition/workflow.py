@@ -43,6 +43,9 @@ TRIGGER_RULES = (
 NOOP = "noop"
 """The operator that does nothing: a task with it succeeds as soon as it opens."""
 
+NOTIFY = "notify"
+"""The operator that tells people something, in the way that the settings say; only it is told how."""
+
 
 class Data(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Frozen data with a JSON form that leaves out what is at its default."""
@@ -119,6 +122,8 @@ class Node(Data, frozen=True, kw_only=True):
     retry: Retry = Retry()
     on_failure: tuple[Node, ...] = ()
     """Grown under the node when it has failed for good; it ends as failed after they ended. Keys are full keys."""
+    sees_siblings: bool = False
+    """Sees what its siblings stored, without waiting for them: a failure's handler, which looks back."""
     expand: Length | None = None
     """mapped: how many instances. None for other kinds."""
     decides: bool = True

@@ -44,4 +44,9 @@ def _of_variable(ask: Ask, value: Any) -> Iterator[str]:
     yield from sensitive_values(value, name if is_sensitive(name) else "")
 
 
-_SECRETS = {"get_connection": _of_connection, "get_secret": _of_secret, "get_variable": _of_variable}
+_SECRETS = {
+    "get_connection": _of_connection,
+    "get_notification": _of_connection,
+    "get_secret": _of_secret,
+    "get_variable": _of_variable,
+}

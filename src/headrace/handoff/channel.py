@@ -30,6 +30,8 @@ class Channel(Protocol):
           get_connection(name)                     {"conn_id", "conn_type", "host", "login", "password", "port",
                                                     "schema", "extra"}
           get_secret(name)                         a secret of the project
+          get_notification()                       how people are told of failures, as the settings say; MissingError
+                                                   if they are not told
           mask(values)                             replace these strings in this try's log from now on
 
         About other workflows. `project` is by default the asking task's; if that has no such workflow, it is the only

@@ -44,6 +44,8 @@ class RunContext(Data, frozen=True, kw_only=True):
     attempt_number: int = 1
     attempt_name: str = ""
     logical_time: datetime | None = None
+    previous_time: datetime | None = None
+    """For a run that the schedule or a backfill started: the logical time of the one before, if there was one."""
     interval_start: datetime | None = None
     interval_end: datetime | None = None
     run_after: datetime | None = None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from headrace.authoring.dig import DigFile, compile_fragment, is_template, parse_retry, shown
+from headrace.authoring.dig import FAILURE_ALERT, DigFile, compile_fragment, is_template, parse_retry, shown
 from headrace.definition import Node, Workflow
 from headrace.errors import HeadraceError, did_you_mean
 from headrace.handoff import Channel, RunContext, Source, TaskError, TaskRequest, TaskResult, user_traceback
@@ -17,15 +17,18 @@ from headrace.operators.dig import (
     Outcome,
     Params,
     PollAgain,
+    SecretScope,
     builtin_variables,
     find_operator,
     working_folder,
 )
+from headrace.runner.dig_preparation import Survey, import_libraries
 from headrace.template.javascript import Evaluator, merge
 
 log = logging.getLogger(__name__)
 _evaluator = Evaluator()
 _RETRY_COUNT = "retry_count"
+_NOTHING = ".operators.dig.rehearsed.nothing"
 _DIRECTIVES = frozenset(("_command", "_check", "_retry", "_secrets"))
 """Keys of a task that no operator needs to ask for."""
 
@@ -35,8 +38,8 @@ def run_dig_task(file: DigFile, request: TaskRequest, channel: Channel) -> TaskR
     values: dict[str, Any] = {}
     obeys_retry = False
     try:
-        inherited = merge(request.params, builtin_variables(file.workflows[0], request))
-        values = _evaluator.evaluate(inherited, request.node.config, _verbatim(request))
+        inherited = merge(_inherited(request), builtin_variables(file.workflows[0], request))
+        values = _evaluator.evaluate(inherited, request.node.config, _verbatim(request), request.run.timezone)
         registered = find_operator(request.node.operator)
         obeys_retry = registered.obeys_retry
         job = _job(file, request, values, channel)
@@ -49,6 +52,11 @@ def run_dig_task(file: DigFile, request: TaskRequest, channel: Channel) -> TaskR
         return _failure(request, error, values, is_retryable=obeys_retry and getattr(error, "is_retryable", True))
 
 
+def _inherited(request: TaskRequest) -> dict[str, Any]:
+    """The alert must go out even if it is an export of the workflow that cannot be evaluated."""
+    return {} if request.key.endswith(FAILURE_ALERT) else request.params
+
+
 def _verbatim(request: TaskRequest) -> frozenset[str]:
     """In a failure handler `error` holds the engine's words, which may quote the very `${…}` that failed."""
     return frozenset(("error",)) if "^error" in request.key else frozenset()
@@ -56,6 +64,7 @@ def _verbatim(request: TaskRequest) -> frozenset[str]:
 
 def _job(file: DigFile, request: TaskRequest, values: dict[str, Any], channel: Channel) -> Job:
     node = request.node
+    names = values.get("_secrets")
     if not request.poll_state:
         log.info("%s>: %s", node.operator, shown(values.get("_command")))
     return Job(
@@ -66,7 +75,10 @@ def _job(file: DigFile, request: TaskRequest, values: dict[str, Any], channel: C
         folder=working_folder(file.root, values.get("_workdir")),
         state=dict(request.poll_state),
         place=node.place,
-        channel=channel,
+        channel=SecretScope(channel, names) if isinstance(names, dict) else channel,
+        run=request.run,
+        render=lambda text: _evaluator.render(text, values, request.run.timezone),
+        revision=request.source.revision,
     )
 
 
@@ -144,9 +156,18 @@ def _report_unused(node: Node, params: Params) -> None:
             log.error("parameter `%s` of task `%s` is not used%s", key, node.key, f", {hint}" if hint else "")
 
 
-def rehearsal() -> tuple[Callable[[DigFile, TaskRequest, Channel], TaskResult], DigFile, TaskRequest]:
-    """A try of a task that does nothing, with everything that it needs."""
+def prepare(file: DigFile) -> None:
+    """Do in a warm parent what its children would all have to do."""
+    survey = Survey(file)
+    _evaluator.warm_up(survey.text)
+    import_libraries(survey)
+
+
+def rehearsal(file: DigFile) -> tuple[Callable[[DigFile, TaskRequest, Channel], TaskResult], DigFile, TaskRequest]:
+    """A try of a task that does nothing, in the way that the file's tasks do something; with everything it needs."""
     node = Node(key="+rehearsal", operator="if", config={"_command": "${1 > 2}", "_do": {}})
+    if Survey(file).commands:
+        node = Node(key="+rehearsal", operator="py", config={"_command": "${'headrace'}" + _NOTHING})
     workflow = Workflow(name="rehearsal", language="dig", nodes=(Node(key="+rehearsal", kind="group"),))
     request = TaskRequest(
         task_id=0,

@@ -20,12 +20,16 @@ RUNNERS = {
 
 ERRAND_RUNNERS = {"python": "headrace.runner.python_errand:run_python_errand"}
 """What does errands instead of tasks; a language without an entry has none."""
+PREPARATIONS = {
+    "dig": "headrace.runner.dig_task:prepare",
+}
+"""What a warm parent does with the loaded file before it has children."""
 
 REHEARSALS = {
     "python": "headrace.runner.python_task:rehearsal",
     "dig": "headrace.runner.dig_task:rehearsal",
 }
-"""What makes a try that does nothing: the language's runner with a loaded file and a request of its own."""
+"""What makes a try that does nothing, for a loaded file: the runner with a file and a request of its own."""
 
 TaskRunner = Callable[[Any, TaskRequest, Channel], TaskResult]
 """Called with the loaded file (each language's own kind), the request and the line to the supervisor."""
@@ -50,11 +54,17 @@ def _errand_runner(language: str) -> TaskRunner:
     return runner
 
 
-def rehearsal_of(language: str) -> tuple[TaskRunner, Any, TaskRequest] | None:
-    """Runner, loaded file and request of a try that does nothing; None if the language has none."""
+def prepare(language: str, file: Any) -> None:
+    """Make this process a good parent for tries of a loaded file."""
+    if language in PREPARATIONS:
+        named(PREPARATIONS[language])(file)
+
+
+def rehearsal_of(language: str, file: Any) -> tuple[TaskRunner, Any, TaskRequest] | None:
+    """Runner, file and request of a try that does nothing; None if the language has none."""
     if language not in REHEARSALS:
         return None
-    made: tuple[TaskRunner, Any, TaskRequest] = named(REHEARSALS[language])()
+    made: tuple[TaskRunner, Any, TaskRequest] = named(REHEARSALS[language])(file)
     return made
 
 

@@ -322,7 +322,7 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def rehearsal() -> tuple[Callable[[DagFile, TaskRequest, Channel], TaskResult], DagFile, TaskRequest]:
+def rehearsal(file: DagFile) -> tuple[Callable[[DagFile, TaskRequest, Channel], TaskResult], DagFile, TaskRequest]:
     """A try of a task that does nothing, with everything that it needs."""
     with DAG("rehearsal", schedule=None, auto_register=False) as dag:
         PythonOperator(task_id="rehearsal", python_callable=_nothing)

@@ -38,7 +38,7 @@ from headrace.handoff import (
 from headrace.runner.child import Rehearsal, Run, empty_rehearsal, live, rehearse
 from headrace.runner.console import flush_console, redirect, set_up_console
 from headrace.runner.pinning import Pinned, announcing, pinned
-from headrace.runner.programs import named, rehearsal_of, task_runner
+from headrace.runner.programs import named, prepare, rehearsal_of, task_runner
 from headrace.runner.termination import install_handlers
 
 _REHEARSALS = 10
@@ -154,7 +154,7 @@ def main() -> NoReturn:
         os._exit(0)
     # Once more, for the case that the user's file installed its own.
     install_handlers()
-    _freeze_after_rehearsing(rehearsal := _rehearsal(message))
+    _freeze_after_rehearsing(rehearsal := _rehearsal(message, file))
     _live_on(control)
     send(control, Loaded())
     Zygote(control, run, file, rehearsal, message.limit_bytes).serve()
@@ -165,7 +165,10 @@ def _load(message: Load, chosen: Pinned) -> tuple[Run, Any]:
     run: Run = named(message.runner) if message.runner else task_runner(source.language)
     load: Callable[[Path, str, bytes | None], Any] = named(message.loader) if message.loader else load_file
     os.chdir(source.root)
-    return announcing(run, chosen.notice), load(Path(source.root), source.file, chosen.content)
+    file = load(Path(source.root), source.file, chosen.content)
+    if not message.runner:
+        prepare(source.language, file)
+    return announcing(run, chosen.notice), file
 
 
 def _freeze_after_rehearsing(rehearsal: Rehearsal) -> None:
@@ -176,8 +179,8 @@ def _freeze_after_rehearsing(rehearsal: Rehearsal) -> None:
     _freeze()
 
 
-def _rehearsal(message: Load) -> Rehearsal:
-    rehearsal = None if message.runner else rehearsal_of(message.source.language)
+def _rehearsal(message: Load, file: Any) -> Rehearsal:
+    rehearsal = None if message.runner else rehearsal_of(message.source.language, file)
     return Rehearsal(*rehearsal) if rehearsal is not None else empty_rehearsal()
 
 

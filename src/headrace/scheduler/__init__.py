@@ -4,6 +4,7 @@ Every service may run in any number of processes at once, so that no leader is n
 `timetable`, `processes` and `clock`.
 """
 
+from headrace.scheduler.age_keeper import AgeKeeper
 from headrace.scheduler.deadline_keeper import DeadlineKeeper
 from headrace.scheduler.loop import Scheduler, SchedulerOptions
 from headrace.scheduler.past_follower import PastFollower
@@ -16,6 +17,7 @@ from headrace.scheduler.service import Service
 from headrace.scheduler.waker import Waker
 
 __all__ = [
+    "AgeKeeper",
     "DeadlineKeeper",
     "PastFollower",
     "Pruner",

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from headrace.clock import Clock, from_micros, to_micros
 from headrace.errors import HeadraceError, StoreUnreachableError
+from headrace.scheduler.age_keeper import AgeKeeper
 from headrace.scheduler.deadline_keeper import DeadlineKeeper
 from headrace.scheduler.past_follower import PastFollower
 from headrace.scheduler.presence import ClockCorrector, Presence
@@ -51,6 +52,11 @@ class SchedulerOptions:
     """Runs that ended longer ago are deleted; None: never."""
     max_runs_per_tick: int = 100
     """How many runs of one workflow are started in one go."""
+    run_seconds: float | None = None
+    task_seconds: float | None = None
+    """Runs that are older, or have an older task, are stopped; None: never."""
+    age_seconds: float = 5.0
+    """How often it looks for such runs."""
 
 
 @dataclass
@@ -166,6 +172,7 @@ def _beats(
     store: Store, clock: Clock, options: SchedulerOptions, presence: Presence, delete_logs: DeleteLogs
 ) -> list[_Beat]:
     """In this order, so that a run which ends makes room for the next one in the same tick."""
+    ages = AgeKeeper(store, run_seconds=options.run_seconds, task_seconds=options.task_seconds)
     pruner = Pruner(store, retention_days=options.retention_days, delete_logs=delete_logs)
     return [
         _Beat(ClockCorrector(store, clock), options.correct_clock_seconds),
@@ -174,6 +181,7 @@ def _beats(
         _Beat(Waker(store)),
         _Beat(DeadlineKeeper(store)),
         _Beat(PastFollower(store)),
+        *([_Beat(ages, options.age_seconds)] if ages.has_limits else []),
         _Beat(Reviver(store), options.revive_seconds),
         _Beat(RunStarter(store, max_runs=options.max_runs_per_tick)),
         _Beat(RunActivator(store)),

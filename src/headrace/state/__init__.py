@@ -8,7 +8,7 @@ from headrace.state.counting import tally_of
 from headrace.state.expansion import MapSource, instance_count, source_keys
 from headrace.state.graph import Graph, Link
 from headrace.state.growth import INLINE_QUEUE, Edge, Growth, grow_tasks
-from headrace.state.params import Layer, merge, visible_params
+from headrace.state.params import Layers, Left, Position, merge
 from headrace.state.past import FINE, PastRules, RunBefore, is_met
 from headrace.state.retry import has_try_left, retry_delay_seconds
 from headrace.state.rules import RULES, Tally, Verdict, decide
@@ -47,11 +47,13 @@ __all__ = [
     "Event",
     "Graph",
     "Growth",
-    "Layer",
+    "Layers",
+    "Left",
     "Link",
     "MapSource",
     "Move",
     "PastRules",
+    "Position",
     "RunBefore",
     "State",
     "Tally",
@@ -69,5 +71,4 @@ __all__ = [
     "source_keys",
     "tally_of",
     "vetted",
-    "visible_params",
 ]

@@ -22,7 +22,7 @@ from headrace.state.graph import Graph
 from headrace.state.mapping import expand
 from headrace.state.retry import has_try_left, retry_delay_seconds
 from headrace.state.rules import VERDICT_STATE, Verdict, decide
-from headrace.state.task import FINISHED, HELD, TIMED, Actor, Attempt, Event, State, Task
+from headrace.state.task import FAILURES, FINISHED, HELD, TIMED, Actor, Attempt, Event, State, Task
 
 _json = msgspec.json.Encoder()
 
@@ -326,6 +326,8 @@ class Advance:
 
     def _run_handlers(self, task: Task, node: Node, actor: Actor) -> None:
         """Its failure is final, but what the user wrote for this case runs first."""
+        if task.children_failed:
+            task.error = self._error_below(task)
         error = msgspec.json.decode(task.error) if task.error else {}
         told = {"error": {"message": error.get("message", ""), "stacktrace": error.get("traceback", "")}}
         handlers = [
@@ -338,3 +340,9 @@ class Advance:
         if task.state is not State.PLANNED:
             self._agenda.move(task, State.PLANNED, actor)
         self._agenda.open_children(task)
+
+    def _error_below(self, task: Task) -> str | None:
+        """Of several children that failed, the last one of the file gives the reason, whenever each of them ended."""
+        children = sorted(self._graph.children([task.id]), key=lambda child: -child.id)
+        failed = (child.error for child in children if child.state in FAILURES and child.decides)
+        return next(filter(None, failed), task.error)

@@ -6,25 +6,30 @@ never the time at which tasks happened to end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
+
+from headrace.definition import Node
 
 Params = dict[str, Any]
 
 
-class Layer(NamedTuple):
-    """What one task contributes."""
+class Position(NamedTuple):
+    """Where a task is in the tree and on its edges."""
 
-    id: int
     parent_id: int | None
-    upstream: tuple[int, ...]
+    upstream: Sequence[int] = ()
     """Ids of the siblings that it waits for."""
-    export: Mapping[str, Any]
-    """For itself and everything below it: what its definition exports, then what its own result exported."""
-    exported: Mapping[str, Any]
-    store: Mapping[str, Any]
+
+
+class Left(NamedTuple):
+    """What the result of a task left behind."""
+
+    exported: Mapping[str, Any] = {}
+    """For everything below it, besides what its definition exports."""
+    store: Mapping[str, Any] = {}
     """For everything after it."""
-    reset: Sequence[str]
+    reset: Sequence[str] = ()
     """Dotted paths that are deleted before its store is merged."""
 
 
@@ -39,63 +44,86 @@ def merge(into: Params, other: Mapping[str, Any]) -> Params:
     return into
 
 
-def visible_params(base: Iterable[Mapping[str, Any]], layers: Mapping[int, Layer], task_id: int) -> Params:
-    """The parameters of a task, without its local ones. `base` are the lowest layers, weakest first."""
-    params: Params = {}
-    for mapping in base:
-        merge(params, mapping)
-    below = _children(layers)
-    for ancestor in _path(layers, task_id):
-        for earlier in _before(layers, ancestor.id):
-            for one in _subtree(layers, below, earlier):
-                _apply_store(params, one)
-        merge(params, ancestor.export)
-        if ancestor.id != task_id:
-            merge(params, ancestor.exported)
-            _apply_store(params, ancestor)
-    return params
+class Layers:
+    """The parameters of an attempt's tasks at one moment; what tasks share is merged once.
+
+    `base` are the lowest layers, weakest first. `node_of` gives the definition of a task or of one that encloses it.
+    """
+
+    def __init__(
+        self,
+        base: Iterable[Mapping[str, Any]],
+        positions: Mapping[int, Position],
+        left: Mapping[int, Left],
+        node_of: Callable[[int], Node],
+    ) -> None:
+        self._positions = positions
+        self._left = left
+        self._node_of = node_of
+        self._children: dict[int | None, list[int]] | None = None
+        self._stored = self._stored_below()
+        self._inside: dict[int | None, Params] = {None: {}}
+        for mapping in base:
+            merge(self._inside[None], mapping)
+
+    def visible(self, task_id: int) -> Params:
+        """The parameters of a task, without its local ones."""
+        return merge(self._arriving(task_id), self._node_of(task_id).export)
+
+    def _arriving(self, task_id: int) -> Params:
+        """What a task finds: all that its parent shows, and the stores of everything before it, in file order."""
+        params = dict(self._shown_inside(self._positions[task_id].parent_id))
+        for earlier in self._before(task_id):
+            for one in self._stored.get(earlier, ()):
+                _apply_store(params, self._left[one])
+        return params
+
+    def _shown_inside(self, task_id: int | None) -> Params:
+        """What a task shows to those directly below it."""
+        if task_id is not None and task_id not in self._inside:
+            params = self.visible(task_id)
+            left = self._left.get(task_id, Left())
+            merge(params, left.exported)
+            _apply_store(params, left)
+            self._inside[task_id] = params
+        return self._inside[task_id]
+
+    def _before(self, task_id: int) -> list[int]:
+        """Everything that it waits for, directly or not. Ids follow the file, so their order is the file's."""
+        if self._node_of(task_id).sees_siblings:
+            siblings = self._siblings(self._positions[task_id].parent_id)
+            return [sibling for sibling in siblings if sibling < task_id]
+        seen: set[int] = set()
+        pending = list(self._positions[task_id].upstream)
+        while pending:
+            current = pending.pop()
+            if current not in seen and current in self._positions:
+                seen.add(current)
+                pending += self._positions[current].upstream
+        return sorted(seen)
+
+    def _siblings(self, parent_id: int | None) -> list[int]:
+        if self._children is None:
+            self._children = {}
+            for one in sorted(self._positions):
+                self._children.setdefault(self._positions[one].parent_id, []).append(one)
+        return self._children.get(parent_id, [])
+
+    def _stored_below(self) -> dict[int, list[int]]:
+        """For each task those that have stored something, of itself and of all below it, in file order."""
+        stored: dict[int, list[int]] = {}
+        for task_id in sorted(self._left):
+            above: int | None = task_id if task_id in self._positions else None
+            while above is not None:
+                stored.setdefault(above, []).append(task_id)
+                above = self._positions[above].parent_id
+        return stored
 
 
-def _children(layers: Mapping[int, Layer]) -> dict[int | None, list[int]]:
-    below: dict[int | None, list[int]] = {}
-    for layer in sorted(layers.values()):
-        below.setdefault(layer.parent_id, []).append(layer.id)
-    return below
-
-
-def _path(layers: Mapping[int, Layer], task_id: int) -> list[Layer]:
-    """From the root down to the task itself."""
-    path = [layers[task_id]]
-    while path[-1].parent_id is not None:
-        path.append(layers[path[-1].parent_id])
-    return path[::-1]
-
-
-def _before(layers: Mapping[int, Layer], task_id: int) -> list[int]:
-    """Everything that it waits for, directly or not. Ids follow the file, so their order is the file's."""
-    seen: set[int] = set()
-    pending = list(layers[task_id].upstream)
-    while pending:
-        current = pending.pop()
-        if current not in seen and current in layers:
-            seen.add(current)
-            pending += layers[current].upstream
-    return sorted(seen)
-
-
-def _subtree(layers: Mapping[int, Layer], below: Mapping[int | None, list[int]], top: int) -> list[Layer]:
-    found, pending = [], [top]
-    while pending:
-        current = pending.pop()
-        found.append(layers[current])
-        pending += below.get(current, ())
-    return sorted(found)
-
-
-def _apply_store(params: Params, layer: Layer) -> None:
-    for path in layer.reset:
+def _apply_store(params: Params, left: Left) -> None:
+    for path in left.reset:
         _delete(params, path.split("."))
-    merge(params, layer.store)
+    merge(params, left.store)
 
 
 def _delete(params: Params, path: Sequence[str]) -> None:

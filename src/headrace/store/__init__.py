@@ -120,8 +120,10 @@ from headrace.store.schedules import (
 from headrace.store.store import Store
 from headrace.store.timers import (
     Woken,
+    attempts_with_old_tasks,
     has_due_tasks,
     next_due,
+    old_attempts,
     overdue_attempts,
     revive_attempt,
     stalled_attempts,
@@ -182,6 +184,7 @@ __all__ = [
     "add_attempt",
     "add_missing_pools",
     "attempt_of_run",
+    "attempts_with_old_tasks",
     "cancel_attempt",
     "claim_errands",
     "claim_tasks",
@@ -237,6 +240,7 @@ __all__ = [
     "newest_run",
     "next_due",
     "occupations",
+    "old_attempts",
     "old_runs",
     "overdue_attempts",
     "past_of",

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from headrace.clock import from_micros
-from headrace.definition import Isolation, node_from_json
+from headrace.definition import Isolation, Node, node_from_json
 from headrace.handoff import RunContext, Source, TaskRequest
-from headrace.state import Layer, Task, merge, visible_params
+from headrace.state import Layers, Left, Position, Task, merge
 from headrace.store.claims import Claim
 from headrace.store.database import Transaction
 from headrace.store.definitions import Definitions, Version
@@ -26,9 +26,18 @@ RUN_OF_ATTEMPT = Sql(
     WHERE attempt.id = :id
     """
 )
+# `unique_at` has an index together with the workflow; workflows that allow several runs for a time have no such order.
+PREVIOUS_RUN = Sql(
+    """
+    SELECT earlier.unique_at FROM run AS earlier JOIN run AS present ON present.workflow_id = earlier.workflow_id
+    WHERE present.id = :run_id AND earlier.unique_at < :logical_at AND earlier.type IN ('scheduled', 'backfill')
+    ORDER BY earlier.unique_at DESC LIMIT 1
+    """
+)
+_OF_THE_SCHEDULE = ("scheduled", "backfill")
 SKELETON = Sql(
     """
-    SELECT task.id, task.parent_id, task.key, task.body, edge.upstream_id
+    SELECT task.id, task.parent_id, edge.upstream_id
     FROM task LEFT JOIN edge ON edge.downstream_id = task.id
     WHERE task.attempt_id = :attempt_id AND NOT task.is_superseded
     """
@@ -63,9 +72,17 @@ class Requests:
     ) -> list[TaskRequest]:
         """Requests for tasks that were just claimed. `logs` gives the path of each one's log file."""
         elements = self._elements(tx, [claim.task for claim in claims])
-        self._learn_ancestors(tx, self._parents(tx, [claim.task for claim in claims if not claim.has_stores]))
+        self._learn_ancestors(tx, self._parents(tx, [claim.task for claim in claims]))
+        layers = {attempt_id: self._layers(tx, attempt_id) for attempt_id in _with_stores(claims)}
         return [
-            self._request(tx, claim.task, claim.has_stores, elements.get(claim.task.id, {}), logs, kill_grace_seconds)
+            self._request(
+                tx,
+                claim.task,
+                layers.get(claim.task.attempt_id),
+                elements.get(claim.task.id, {}),
+                logs,
+                kill_grace_seconds,
+            )
             for claim in claims
         ]
 
@@ -105,7 +122,7 @@ class Requests:
         self,
         tx: Transaction,
         task: Task,
-        has_stores: bool,
+        layers: Layers | None,
         elements: dict[str, msgspec.Raw],
         logs: Mapping[int, str],
         kill_grace_seconds: float,
@@ -116,8 +133,8 @@ class Requests:
         if node.isolation == "default":
             node = msgspec.structs.replace(node, isolation=self._default_isolation)
         base = (info.version.workflow.params, info.context.params)
-        if has_stores:
-            params = visible_params(base, _layers(tx, task.attempt_id, info), task.id)
+        if layers is not None:
+            params = layers.visible(task.id)
         elif self._needs_layers(info, task):
             params = merge(self._merge_above(tx, task.parent_id, info, base), node.export)
         else:
@@ -152,11 +169,27 @@ class Requests:
         if known is None:
             if parent_id not in self._ancestors:
                 self._learn_ancestors(tx, [parent_id])
-            above_id, key, body = self._ancestors[parent_id]
-            node = info.version.nodes[key] if body is None else node_from_json(body)
+            above_id, _, _ = self._ancestors[parent_id]
+            node = self._enclosing(info, parent_id)
             known = self._above[parent_id] = merge(self._merge_above(tx, above_id, info, base), node.export)
             _shorten(self._above, self._limit)
         return merge({}, known)
+
+    def _enclosing(self, info: RunInfo, task_id: int) -> Node:
+        """What the definition says about a task that was read as one's ancestor."""
+        _, key, body = self._ancestors[task_id]
+        return info.version.nodes[key] if body is None else node_from_json(body)
+
+    def _layers(self, tx: Transaction, attempt_id: int) -> Layers:
+        """Everything that tasks of an attempt left for others, for all requests of one transaction."""
+        info = self.run(tx, attempt_id)
+
+        def node_of(task_id: int) -> Node:
+            self._learn_ancestors(tx, [task_id])
+            return self._enclosing(info, task_id)
+
+        base = (info.version.workflow.params, info.context.params)
+        return Layers(base, _positions(tx, attempt_id), _left(tx, attempt_id), node_of)
 
     def _learn_ancestors(self, tx: Transaction, ids: Iterable[int]) -> None:
         """Read what lies above tasks, a level at a time for all of them."""
@@ -189,6 +222,7 @@ def _load_run(tx: Transaction, attempt_id: int) -> RunInfo:
         attempt_number=number,
         attempt_name=name,
         logical_time=_instant(logical),
+        previous_time=_previous_time(tx, run_id, type_, logical),
         interval_start=_instant(start),
         interval_end=_instant(end),
         run_after=_instant(run_after),
@@ -205,31 +239,39 @@ def _load_run(tx: Transaction, attempt_id: int) -> RunInfo:
     return RunInfo(context, source, version_id, version, any(node.export for node in version.workflow.nodes))
 
 
+def _previous_time(tx: Transaction, run_id: int, type_: str, logical_at: int | None) -> Any:
+    if type_ not in _OF_THE_SCHEDULE or logical_at is None:
+        return None
+    rows = tx.run(PREVIOUS_RUN, {"run_id": run_id, "logical_at": logical_at})
+    return _instant(rows[0][0]) if rows else None
+
+
 def _instant(micros: int | None) -> Any:
     return None if micros is None else from_micros(micros)
 
 
-def _layers(tx: Transaction, attempt_id: int, info: RunInfo) -> dict[int, Layer]:
-    values: dict[tuple[int, str], Any] = {}
-    for task_id, kind, document in tx.run(STORES, {"attempt_id": attempt_id}):
-        values[(task_id, kind)] = msgspec.json.decode(document)
+def _with_stores(claims: Sequence[Claim]) -> set[int]:
+    """The attempts in which some task has left parameters for others."""
+    return {claim.task.attempt_id for claim in claims if claim.has_stores}
+
+
+def _positions(tx: Transaction, attempt_id: int) -> dict[int, Position]:
+    parents: dict[int, int | None] = {}
     upstream: dict[int, list[int]] = {}
-    rows = {}
-    for task_id, parent_id, key, body, upstream_id in tx.run(SKELETON, {"attempt_id": attempt_id}):
-        rows[task_id] = (parent_id, key, body)
+    for task_id, parent_id, upstream_id in tx.run(SKELETON, {"attempt_id": attempt_id}):
+        parents[task_id] = parent_id
         if upstream_id is not None:
             upstream.setdefault(task_id, []).append(upstream_id)
-    layers = {}
-    for task_id, (parent_id, key, body) in rows.items():
-        node = info.version.nodes[key] if body is None else node_from_json(body)
-        stored = values.get((task_id, "store"), {})
-        layers[task_id] = Layer(
-            id=task_id,
-            parent_id=parent_id,
-            upstream=tuple(upstream.get(task_id, ())),
-            export=node.export,
-            exported=values.get((task_id, "export"), {}),
-            store=stored.get("store", {}),
-            reset=stored.get("reset", ()),
+    return {task_id: Position(parent_id, upstream.get(task_id, ())) for task_id, parent_id in parents.items()}
+
+
+def _left(tx: Transaction, attempt_id: int) -> dict[int, Left]:
+    left: dict[int, Left] = {}
+    for task_id, kind, document in tx.run(STORES, {"attempt_id": attempt_id}):
+        value, known = msgspec.json.decode(document), left.get(task_id, Left())
+        left[task_id] = (
+            known._replace(exported=value)
+            if kind == "export"
+            else known._replace(store=value["store"], reset=value["reset"])
         )
-    return layers
+    return left

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -36,6 +36,7 @@ UPSERT_VALUES = Sql(
         ("length", "integer"),
     ),
 )  # fmt: skip
+COUNT_TASKS = Sql("SELECT count(*) FROM task WHERE attempt_id = :attempt_id AND NOT is_superseded")
 MARK_STORES = Sql("UPDATE attempt SET has_stores = :yes WHERE id IN :ids[]")
 
 
@@ -58,12 +59,19 @@ class Committed(NamedTuple):
     scheduled_inline: int
 
 
-def record_results(tx: Transaction, graph: RunGraph, reports: Sequence[Report]) -> Committed:
-    """Apply results and advance the runs that they belong to. The caller flushes the graph's events."""
+def record_results(
+    tx: Transaction, graph: RunGraph, reports: Sequence[Report], max_tasks: int | None = None
+) -> Committed:
+    """Apply results and advance the runs that they belong to. The caller flushes the graph's events.
+
+    `max_tasks` is how many tasks a run may have; a result that would add more is a failure.
+    """
     graph.lock(report.attempt_id for report in reports)
     tasks = {task.id: task for task in graph.load_with_parents([report.result.task_id for report in reports])}
     accepted, stale = _sort_out(tasks, reports)
     accepted = [r._replace(result=vetted(graph, tasks[r.result.task_id], r.result)) for r in accepted]
+    if max_tasks is not None:
+        accepted = list(_fitting(tx, accepted, max_tasks))
     _write_values(tx, [(tasks[report.result.task_id], report.result) for report in accepted])
     advance = Advance(graph)
     # Read before the result is applied: a retry without delay has moved the task on by the time it is written.
@@ -79,6 +87,30 @@ def record_results(tx: Transaction, graph: RunGraph, reports: Sequence[Report]) 
     advance.settle()
     graph.flush()
     return _committed(advance, stale)
+
+
+def _fitting(tx: Transaction, reports: Sequence[Report], max_tasks: int) -> Iterator[Report]:
+    """The reports, with a failure in the place of each result that would make its run too big."""
+    sizes: dict[int, int] = {}
+    for report in reports:
+        growth, attempt_id = len(report.result.growth), report.attempt_id
+        if growth and attempt_id not in sizes:
+            ((sizes[attempt_id],),) = tx.run(COUNT_TASKS, {"attempt_id": attempt_id})
+        if growth and sizes[attempt_id] + growth > max_tasks:
+            yield report._replace(result=_too_many(report.result, sizes[attempt_id], max_tasks))
+            continue
+        if growth:
+            sizes[attempt_id] += growth
+        yield report
+
+
+def _too_many(result: TaskResult, present: int, max_tasks: int) -> TaskResult:
+    message = (
+        f"too many tasks: the run has {present}, {len(result.growth)} would be added, and the limit is {max_tasks}"
+        "\nhint: the setting is `limits.max_tasks_per_run`"
+    )
+    error = TaskError(type="TooManyTasks", message=message)
+    return TaskResult(task_id=result.task_id, fence=result.fence, outcome="failed", error=error, is_retryable=False)
 
 
 def _sort_out(tasks: Mapping[int, Task], reports: Sequence[Report]) -> tuple[list[Report], list[Report]]:

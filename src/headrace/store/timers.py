@@ -19,6 +19,17 @@ OVERDUE_ATTEMPTS = Sql(
     ORDER BY timeout_at LIMIT :limit
     """
 )
+OLD_ATTEMPTS = Sql("SELECT id FROM attempt WHERE state = 'running' AND started_at <= :before ORDER BY id LIMIT :limit")
+# Both parts read what is active or timed, which has an index; what is finished is not looked at.
+ATTEMPTS_WITH_OLD_TASKS = Sql(
+    """
+    SELECT DISTINCT attempt_id FROM (
+      SELECT attempt_id, first_started_at FROM task WHERE state IN ('queued', 'running', 'restarting')
+      UNION ALL SELECT attempt_id, first_started_at FROM task WHERE due_at IS NOT NULL
+    ) AS open_task
+    WHERE first_started_at <= :before ORDER BY attempt_id LIMIT :limit
+    """
+)
 # Queued runs that are due wait for a limit, not for a time.
 NEXT_DUE = Sql(
     """
@@ -132,6 +143,16 @@ def _notify(tx: Transaction, graph: RunGraph, outcomes: list[Committed]) -> None
 def overdue_attempts(tx: Transaction, now: int, limit: int = 100) -> list[int]:
     """Attempts that took longer than their workflow allows."""
     return [row[0] for row in tx.run(OVERDUE_ATTEMPTS, {"now": now, "limit": limit})]
+
+
+def old_attempts(tx: Transaction, before: int, limit: int = 100) -> list[int]:
+    """Attempts that have been running since before a moment."""
+    return [row[0] for row in tx.run(OLD_ATTEMPTS, {"before": before, "limit": limit})]
+
+
+def attempts_with_old_tasks(tx: Transaction, before: int, limit: int = 100) -> list[int]:
+    """Attempts with a task that began before a moment and has not come to its end, with all its waits and tries."""
+    return [row[0] for row in tx.run(ATTEMPTS_WITH_OLD_TASKS, {"before": before, "limit": limit})]
 
 
 def next_due(tx: Transaction, now: int) -> int | None:

@@ -1,18 +1,21 @@
 """Evaluates `${…}` in parameters: each expression is JavaScript that sees the parameters as variables.
 
-Expressions run in an engine without any input or output, with limits on time and memory.
+Expressions run in an engine without any input or output, with limits on time and memory. Dates without a time zone are
+in the workflow's, and moment is there for whoever mentions it.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import quickjs
 
 from headrace.errors import HeadraceError, did_you_mean
+from headrace.template.javascript_libraries import mentioned, source_of
+from headrace.template.local_zone import local_zone
 
 UNEVALUATED_KEYS = frozenset(("_do", "_else_do"))
 """Bodies that become tasks of their own and are evaluated there, at any depth."""
@@ -28,7 +31,7 @@ _UNDEFINED = re.compile(r"ReferenceError: (\S+) is not defined")
 # Texts cross as JSON with everything outside ASCII escaped: the engine's binding cuts plain texts at a NUL.
 _MACHINE = r"""
 (function () {
-  var root = {}, printed = "", compiled = new Map();
+  var root = {}, printed = "", compiled = new Map(), libraries = {};
   function define(target, key, value) {
     Object.defineProperty(target, key, {value: value, writable: true, enumerable: true, configurable: true});
   }
@@ -45,9 +48,26 @@ _MACHINE = r"""
     var shown = JSON.stringify(value);
     return shown === undefined ? "" : shown;
   }
+  // Not writable, so that no expression changes it for the next one; still to be defined anew, by `load`.
+  function publish(value) {
+    Object.defineProperty(globalThis, "moment", {value: value, writable: false, configurable: true});
+  }
+  publish(undefined);
   define(globalThis, "print", function () { printed += Array.prototype.join.call(arguments, ""); });
   var actions = {
-    begin: function (params) { root = params; },
+    load: function (entry) {
+      var module = {exports: {}};
+      new Function("module", "exports", "require", entry[1])(module, module.exports, function (name) {
+        return libraries[name];
+      });
+      libraries[entry[0]] = module.exports;
+      publish(libraries.moment);
+    },
+    begin: function (params) {
+      root = params;
+      if (libraries.moment) libraries.moment.locale("en");
+      if (libraries["moment-timezone"]) libraries.moment.tz.setDefault();
+    },
     set: function (entry) { define(root, entry[0], entry[1]); },
     evaluate: function (entry) {
       var scope = root;
@@ -102,45 +122,50 @@ def _closing_brace(template: str, start: int) -> int | None:
 class Evaluator:
     """Evaluates parameters in one JavaScript context, which is made at first use and kept.
 
-    Not for two threads at once. `preludes` are scripts that are run before anything else, such as libraries whose
-    functions expressions may call. A context that was made before a fork works in the child.
+    Not for two threads at once. A context that was made before a fork works in the child.
     """
 
-    def __init__(
-        self, preludes: Sequence[str] = (), time_limit_seconds: float = 5.0, memory_limit_bytes: int = 64 * 1024 * 1024
-    ) -> None:
-        self._preludes = tuple(preludes)
+    def __init__(self, time_limit_seconds: float = 5.0, memory_limit_bytes: int = 64 * 1024 * 1024) -> None:
         self._time_limit_seconds = time_limit_seconds
         self._memory_limit_bytes = memory_limit_bytes
         self._machine: Any = None
+        self._libraries: set[str] = set()
 
-    def warm_up(self) -> None:
-        """Make the context now, so that forked children find it ready."""
+    def warm_up(self, text: str = "") -> None:
+        """Make the context now, with the libraries that a text mentions, so that forked children find it ready."""
         if self._machine is None:
-            self._machine = self._make_machine()
+            self._machine, self._libraries = self._make_machine(), set()
+        for library in mentioned(text):
+            if library not in self._libraries:
+                self._machine("load", json.dumps([library, source_of(library)]))
+                self._libraries.add(library)
 
     def evaluate(
         self,
         params: Mapping[str, Any],
         local: Mapping[str, Any] | None = None,
         verbatim: frozenset[str] = frozenset(),
+        timezone: str = "UTC",
     ) -> dict[str, Any]:
         """Parameters overlaid with a task's own ones, every text in them evaluated, in order.
 
         An expression sees the parameters, those of them evaluated that come before it, and of the task's own ones
-        those that come before it. `verbatim` names parameters that are data and are not evaluated.
+        those that come before it. `verbatim` names parameters that are data and are not evaluated. `timezone` is where
+        dates are local.
         """
         merged = {key: value for key, value in merge(params, local or {}).items() if key not in REMOVED_KEYS}
-        return _Evaluation(self, dict(params)).top_level(merged, UNEVALUATED_KEYS | verbatim)
+        with local_zone(timezone):
+            return _Evaluation(self, dict(params)).top_level(merged, UNEVALUATED_KEYS | verbatim)
 
-    def render(self, text: str, params: Mapping[str, Any]) -> str:
+    def render(self, text: str, params: Mapping[str, Any], timezone: str = "UTC") -> str:
         """One text, with parameters that are evaluated already."""
-        return str(_Evaluation(self, dict(params)).value(text, None, "text"))
+        with local_zone(timezone):
+            return str(_Evaluation(self, dict(params)).value(text, None, "text"))
 
-    def call(self, action: str, argument: Any) -> Any:
-        """One step of the engine. Raises ExpressionError with the engine's own words."""
-        self.warm_up()
+    def call(self, action: str, argument: Any, source: str = "") -> Any:
+        """One step of the engine, for the expression `source`. Raises ExpressionError with the engine's own words."""
         try:
+            self.warm_up(source)
             return self._machine(action, json.dumps(argument))
         except (quickjs.JSException, quickjs.StackOverflow, UnicodeError) as error:
             raise ExpressionError(self._reason(str(error))) from None
@@ -159,8 +184,6 @@ class Evaluator:
     def _make_machine(self) -> Any:
         context = quickjs.Context()
         context.set_memory_limit(self._memory_limit_bytes)
-        for prelude in self._preludes:
-            context.eval(prelude)
         machine = context.eval(_MACHINE)
         # An assignment in an expression must not leave a variable behind for the next one.
         context.eval("Object.preventExtensions(globalThis)")
@@ -206,7 +229,7 @@ class _Evaluation:
             if not self._is_loaded:
                 self._evaluator.call("begin", self._scope)
                 self._is_loaded = True
-            text = json.loads(self._evaluator.call("evaluate", [expression.source, siblings]))
+            text = json.loads(self._evaluator.call("evaluate", [expression.source, siblings], expression.source))
         except ExpressionError as error:
             raise self._failure(expression, path, error.message) from None
         # JavaScript may cut a character in half; JSON and files cannot hold a half one.

@@ -42,6 +42,7 @@ from headrace.scheduler import (
     Service,
     Waker,
 )
+from headrace.settings import NotificationSettings
 from headrace.store import Store, Transaction
 from headrace.store.sql import Sql
 from headrace.testing.run import Run
@@ -57,8 +58,17 @@ _ROUNDS = 10_000
 class Engine:
     """Nothing happens by itself: `settle` lets everybody work, `advance` moves the clock."""
 
-    def __init__(self, folder: Path, url: str | None = None, *, slots: int = 8, start: datetime = START) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        url: str | None = None,
+        *,
+        slots: int = 8,
+        start: datetime = START,
+        notification: NotificationSettings | None = None,
+    ) -> None:
         self.folder = folder
+        self._notification = notification
         self.clock = ManualClock(start)
         self.store = Store(url or f"sqlite:///{folder}/engine.db")
         self._project = folder / "project"
@@ -71,7 +81,7 @@ class Engine:
         self.agent = self._start_agent(slots)
 
     def _start_agent(self, slots: int) -> Agent:
-        broker = Broker(self.store, self.clock)
+        broker = Broker(self.store, self.clock, self._notification)
         executor = InlineExecutor(broker, self._run_task)
         options = AgentOptions(slots=slots, name="engine", retry_seconds=0.0)
         logs = self.folder / "logs"

@@ -9,19 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from headrace.authoring.dig.directives import Directives, Parallel
+from headrace.authoring.dig.mistakes import Mistakes
 from headrace.authoring.dig.naming import check_task_name
 from headrace.authoring.dig.operator_names import check_operator
 from headrace.authoring.dig.ordering import Sibling, upstreams
 from headrace.authoring.dig.values import shown
 from headrace.authoring.dig.yaml_dialect import Section, place_of, plain
-from headrace.definition import Isolation, Node, Place, Retry
+from headrace.definition import NOTIFY, Isolation, Node, Place, Retry
 from headrace.errors import DefinitionError, did_you_mean
 
 WORKFLOW_KEYS = ("timezone", "schedule", "sla", "_export", "_error", "_check", "_retry", "_parallel")
 GROUP_KEYS = (*WORKFLOW_KEYS, "_background", "_after", "_secrets", "_disable")
 COMPILED_KEYS = frozenset(("_export", "_error", "_background", "_after", "_disable"))
 """Keys of an operator task that the compiled node holds elsewhere and that its operator does not see."""
+
+FAILURE_ALERT = "^failure-alert"
+"""How the task is called that a failed workflow adds to itself."""
 
 NO_USER_CODE = frozenset(("echo", "for_each", "loop", "for_range", "if", "fail", "call", "require", "wait", "notify"))
 """Operators that run no code of the user's, so that one process may serve many of them."""
@@ -31,9 +37,24 @@ def compile_tree(body: Mapping[str, Any], key: str, place: Place) -> tuple[Node,
     """The nodes of a whole file under its root `key`, which is a group whatever it holds."""
     compiler = _Compiler(is_generated=False)
     owner = f"workflow `{key.removeprefix('+')}`"
-    check_workflow_keys(body, owner, place)
-    compiler.add_group(body, key, None, (), place, owner)
-    return tuple(compiler.nodes)
+    with compiler.mistakes.noted():
+        check_workflow_keys(body, owner, place)
+    with compiler.mistakes.noted():
+        compiler.add_group(body, key, None, (), place, owner)
+    compiler.mistakes.raise_any()
+    root, *others = compiler.nodes
+    return (msgspec.structs.replace(root, on_failure=(*root.on_failure, _failure_alert(key, place))), *others)
+
+
+def _failure_alert(key: str, place: Place) -> Node:
+    """What tells people, if the settings say how, that the workflow has failed."""
+    return Node(
+        key=key + FAILURE_ALERT,
+        operator=NOTIFY,
+        config={"_command": "Workflow session attempt failed"},
+        isolation="reuse",
+        place=place,
+    )
 
 
 def check_workflow_keys(body: Mapping[str, Any], owner: str, place: Place) -> None:
@@ -54,6 +75,7 @@ def compile_fragment(
         return ()
     compiler = _Compiler(is_generated=True)
     compiler.add(body, key, None, upstream, place)
+    compiler.mistakes.raise_any()
     return tuple(compiler.nodes)
 
 
@@ -67,6 +89,7 @@ class _Compiler:
 
     def __init__(self, *, is_generated: bool) -> None:
         self.nodes: list[Node] = []
+        self.mistakes = Mistakes()
         self._is_generated = is_generated
 
     def add(self, body: dict[str, Any], key: str, parent: str | None, upstream: tuple[str, ...], place: Place) -> None:
@@ -103,14 +126,25 @@ class _Compiler:
         self._add_children(body, key, directives.parallel(), place)
 
     def _add_children(self, body: Mapping[str, Any], key: str, parallel: Parallel, place: Place) -> None:
-        names = [name for name in body if name.startswith("+")]
-        bodies = {name: _joined(body[name], f"task `{key}{name}`", place_of(body, name, place)) for name in names}
-        siblings = [_sibling(name, bodies[name], key, place_of(body, name, place)) for name in names]
-        waits = upstreams(siblings, parallel)
-        for name in names:
-            at = place_of(body, name, place)
-            check_task_name(name, at, is_generated=self._is_generated)
-            self.add(bodies[name], key + name, key, tuple(key + other for other in waits[name]), at)
+        children = self._children(body, key, place)
+        waits: dict[str, list[str]] = {}
+        with self.mistakes.noted():
+            siblings = [_sibling(name, child, key, at) for name, (child, at) in children.items()]
+            waits = upstreams(siblings, parallel)
+        for name, (child, at) in children.items():
+            with self.mistakes.noted():
+                check_task_name(name, at, is_generated=self._is_generated)
+                self.add(child, key + name, key, tuple(key + other for other in waits.get(name, ())), at)
+
+    def _children(self, body: Mapping[str, Any], key: str, place: Place) -> dict[str, tuple[dict[str, Any], Place]]:
+        """The bodies of a group's tasks and where they are written."""
+        children: dict[str, tuple[dict[str, Any], Place]] = {}
+        for name in body:
+            if name.startswith("+"):
+                at = place_of(body, name, place)
+                with self.mistakes.noted():
+                    children[name] = _joined(body[name], f"task `{key}{name}`", at), at
+        return children
 
     def _add_task(
         self, body: Mapping[str, Any], key: str, parent: str | None, upstream: tuple[str, ...], place: Place
@@ -166,7 +200,8 @@ def _local(body: Mapping[str, Any], retry: Retry) -> dict[str, Any]:
 def _error_nodes(body: Mapping[str, Any], key: str, place: Place) -> tuple[Node, ...]:
     if "_error" not in body:
         return ()
-    return compile_fragment(body["_error"], f"{key}^error", place_of(body, "_error", place), directive="_error")
+    nodes = compile_fragment(body["_error"], f"{key}^error", place_of(body, "_error", place), directive="_error")
+    return (msgspec.structs.replace(nodes[0], sees_siblings=True), *nodes[1:]) if nodes else ()
 
 
 def _sibling(name: str, body: Mapping[str, Any], key: str, place: Place) -> Sibling:

@@ -8,11 +8,12 @@ from pathlib import Path, PurePosixPath
 
 from headrace.authoring.dig.compiling import check_workflow_keys, compile_tree
 from headrace.authoring.dig.directives import Directives
+from headrace.authoring.dig.mistakes import Mistakes
 from headrace.authoring.dig.naming import check_workflow_name
 from headrace.authoring.dig.scheduling import compile_schedule, parse_timezone
 from headrace.authoring.dig.sources import read_source
 from headrace.authoring.dig.yaml_dialect import Section, place_of
-from headrace.definition import Place, Schedule, Workflow, check_workflow
+from headrace.definition import Node, Place, Schedule, Workflow, check_workflow
 
 log = logging.getLogger(__name__)
 
@@ -57,20 +58,35 @@ def read_called_workflow(root: Path, file: str) -> Section:
 
 def _workflow(source: Section, name: str, place: Place) -> Workflow:
     check_workflow_name(name, place)
+    mistakes = Mistakes()
     timezone = "UTC"
-    if source.get("timezone") is not None:
-        timezone = parse_timezone(source["timezone"], place_of(source, "timezone", place))
+    nodes: tuple[Node, ...] = ()
+    schedule: Schedule | None = None
+    with mistakes.noted():
+        timezone = _timezone(source, place)
+    with mistakes.noted():
+        nodes = compile_tree(source, f"+{name}", place)
+    with mistakes.noted():
+        schedule = _schedule(source, timezone, place)
+    mistakes.raise_any()
     if "sla" in source:
         log.warning("the `sla` of workflow `%s` is ignored", name)
     return Workflow(
         name=name,
         language="dig",
-        nodes=compile_tree(source, f"+{name}", place),
+        nodes=nodes,
         timezone=timezone,
-        schedule=_schedule(source, timezone, place),
+        schedule=schedule,
+        on_timeout="cancel",
         unique_logical_time=True,
         place=place,
     )
+
+
+def _timezone(source: Section, place: Place) -> str:
+    if source.get("timezone") is None:
+        return "UTC"
+    return parse_timezone(source["timezone"], place_of(source, "timezone", place))
 
 
 def _schedule(source: Section, timezone: str, place: Place) -> Schedule | None:

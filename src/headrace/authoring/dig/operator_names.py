@@ -5,12 +5,12 @@ from __future__ import annotations
 from headrace.definition import Place
 from headrace.errors import DefinitionError, did_you_mean
 
-_known = {"call", "echo", "fail", "for_each", "for_range", "if", "loop", "py", "sh", "wait"}
+_known = {"call", "echo", "fail", "for_each", "for_range", "if", "loop", "notify", "py", "sh", "wait"}
 
 UNSUPPORTED = frozenset(
     (
         *("bq", "bq_ddl", "bq_extract", "bq_load", "ecs_task.embulk", "ecs_task.py", "ecs_task.rb", "ecs_task.sh"),
-        *("embulk", "emr", "gcs_wait", "http", "http_call", "mail", "notify", "param_get", "param_set", "pg", "rb"),
+        *("embulk", "emr", "gcs_wait", "http", "http_call", "mail", "param_get", "param_set", "pg", "rb"),
         *("redshift", "redshift_load", "redshift_unload", "require", "s3_copy", "s3_delete", "s3_move", "s3_touch"),
         *("s3_wait", "snowflake", "td", "td_ddl", "td_for_each", "td_load", "td_partial_delete", "td_result_export"),
         *("td_run", "td_table_export", "td_wait", "td_wait_table"),

@@ -32,10 +32,10 @@ def parse_timezone(value: Any, place: Place) -> str:
         name = f"{offset[1]}{int(offset[2]):02}:{offset[3] or '00'}"
     try:
         zone_of(name)
-    except (DefinitionError, ValueError):
+    except (DefinitionError, ValueError) as error:
         raise DefinitionError(
             f"expected `timezone` to be a time zone, got: {shown(value)}",
-            hint="name one like `Asia/Tokyo` or `+09:00`",
+            hint=getattr(error, "hint", None) or "name one like `Asia/Tokyo` or `+09:00`",
             file=place.file or None,
             line=place.line,
         ) from None

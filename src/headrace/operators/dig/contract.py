@@ -20,7 +20,7 @@ from typing import Any, TypeVar, overload
 from headrace.authoring.dig import as_boolean, as_integer, as_map, as_seconds, as_text
 from headrace.definition import Place
 from headrace.errors import HeadraceError
-from headrace.handoff import Channel
+from headrace.handoff import Channel, RunContext
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -138,6 +138,12 @@ class Job:
     """What the operator kept when it last raised PollAgain; empty at first."""
     place: Place
     channel: Channel
+    run: RunContext
+    """The run that the task belongs to."""
+    render: Callable[[str], str]
+    """Evaluates the `${…}` of a text that is not among the parameters, such as that of a file."""
+    revision: str = ""
+    """Digest of the file's revision."""
 
 
 Operator = Callable[[Job], Outcome | None]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote
@@ -12,13 +13,15 @@ from headrace.authoring.dig import as_integer, as_list, as_map, parse_parallel
 from headrace.operators.dig.contract import Job, OperatorError, Outcome
 
 _TAG_LENGTH = 8
+_MOST = 100_000
+"""No run may have so many tasks; whoever asks for more is told before the machine's memory is gone."""
 
 
 def run_loop(job: Job) -> Outcome:
     """Repeat `_do` with `${i}` from 0."""
     count = job.params.read("count", as_integer, None)
     count = job.params.integer("_command") if count is None else count
-    return _repeated(job, ((f"+loop-{i}", {"i": i}) for i in range(count)))
+    return _repeated(job, count, ((f"+loop-{i}", {"i": i}) for i in range(count)))
 
 
 def run_for_each(job: Job) -> Outcome:
@@ -29,6 +32,7 @@ def run_for_each(job: Job) -> Outcome:
     ]
     return _repeated(
         job,
+        math.prod(len(values) for _, values in variables),
         (
             ("+for-" + "&".join(_tag(*choice) for choice in chosen), {name: value for _, name, _, value in chosen})
             for chosen in (itertools.product(*choices) if choices else ())
@@ -44,6 +48,7 @@ def run_for_range(job: Job) -> Outcome:
     ranges = ((at, min(at + step, stop)) for at in range(start, stop, step))
     return _repeated(
         job,
+        len(range(start, stop, step)),
         (
             (f"+range-from={low}&to={high}", {"range": {"from": low, "to": high, "index": index}})
             for index, (low, high) in enumerate(ranges)
@@ -51,7 +56,9 @@ def run_for_range(job: Job) -> Outcome:
     )
 
 
-def _repeated(job: Job, repetitions: Iterable[tuple[str, dict[str, Any]]]) -> Outcome:
+def _repeated(job: Job, count: int, repetitions: Iterable[tuple[str, dict[str, Any]]]) -> Outcome:
+    if count > _MOST:
+        raise OperatorError(f"too many tasks: `{job.operator}>` would add {count}, at most {_MOST} are possible")
     body = job.params.raw("_do")
     if body is None:
         raise OperatorError("parameter `_do` is required but not set")

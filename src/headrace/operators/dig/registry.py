@@ -10,6 +10,7 @@ from headrace.operators.dig.calling import run_call
 from headrace.operators.dig.contract import Operator, OperatorError
 from headrace.operators.dig.control import run_echo, run_fail, run_if, run_wait
 from headrace.operators.dig.loops import run_for_each, run_for_range, run_loop
+from headrace.operators.dig.notifying import run_notify
 from headrace.operators.dig.python import run_python
 from headrace.operators.dig.shell import run_shell
 
@@ -28,6 +29,7 @@ _operators = {
     "for_range": Registered(run_for_range, obeys_retry=False),
     "if": Registered(run_if, obeys_retry=False),
     "loop": Registered(run_loop, obeys_retry=False),
+    "notify": Registered(run_notify, obeys_retry=False),
     "py": Registered(run_python),
     "sh": Registered(run_shell),
     "wait": Registered(run_wait, obeys_retry=False),

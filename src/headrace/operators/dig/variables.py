@@ -42,7 +42,7 @@ def _neighbours(workflow: Workflow, run: RunContext, time: datetime, params: Map
         found = scheduled or _passed(params.get(f"{name}_time"))
         if found is not None:
             variables.update(_forms(name, local_time(found, run.timezone)))
-    executed = _passed(params.get("last_executed_session_time"))
+    executed = run.previous_time or _passed(params.get("last_executed_session_time"))
     if executed is not None:
         return {**variables, **_forms("last_executed_session", local_time(executed, run.timezone))}
     nothing = dict.fromkeys(_forms("last_executed_session", time), "")

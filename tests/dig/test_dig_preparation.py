@@ -1,0 +1,112 @@
+"""What the warm parent of a `.dig` file does once for all of its tasks, and what it leaves to them."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from headrace.runner.dig_preparation import Survey, import_libraries
+from headrace.testing.project import Project as RunnableProject
+
+WORKFLOW = """
+    +a: {py>: steps.first}
+    +b:
+      for_each>: {n: [1]}
+      _do:
+        - {+c: {py>: inner.steps.Job.run}}
+      _error: {py>: handlers.tell}
+    +d: {call>: below/other}
+    +e: {py>: elsewhere.work, python: /usr/bin/python2}
+    +f: {py>: "${name}.work"}
+"""
+
+
+@pytest.fixture
+def library(tmp_path_factory, monkeypatch):
+    """A folder for libraries; those that were imported are forgotten afterwards."""
+    folder = tmp_path_factory.mktemp("libraries")
+    monkeypatch.syspath_prepend(str(folder))
+    before = set(sys.modules)
+    yield folder
+    for name in set(sys.modules) - before:
+        if name.startswith("digcore_"):
+            del sys.modules[name]
+
+
+def imported() -> set[str]:
+    return {name for name in sys.modules if name.startswith("digcore_")}
+
+
+def test_a_survey_finds_commands_wherever_they_are_written(project):
+    project.write("below/other.dig", "+x: {py>: deep.work, word: '${moment()}'}\n+again: {call>: other}\n")
+    survey = Survey(project.load(WORKFLOW))
+    assert {(folder.name, command) for folder, command in survey.commands} == {
+        (project.root.name, "steps.first"),
+        (project.root.name, "inner.steps.Job.run"),
+        (project.root.name, "handlers.tell"),
+        ("below", "deep.work"),
+    }
+    assert "moment" in survey.text
+
+
+def test_a_called_file_that_is_broken_or_missing_is_left_to_its_task(project):
+    project.write("broken.dig", "+x: {nonsense")
+    survey = Survey(project.load("+a: {call>: broken}\n+b: {call>: missing}\n+c: {call>: ../../outside}"))
+    assert survey.commands == set()
+
+
+def test_libraries_are_imported_and_the_projects_modules_are_not_run(project, library):
+    (library / "digcore_direct.py").write_text("")
+    (library / "digcore_indirect.py").write_text("")
+    (library / "digcore_unused.py").write_text("")
+    (library / "digcore_broken.py").write_text("1 / 0")
+    (library / "digcore_leaves.py").write_text("raise SystemExit(1)")
+    project.write("steps.py", """
+        import digdag
+        import digcore_broken, digcore_leaves, digcore_missing
+        from digcore_direct import something
+        from helper import more
+        raise AssertionError("run by the parent")
+        def first():
+            import digcore_unused
+    """)  # fmt: skip
+    project.write("helper/__init__.py", "import digcore_indirect\nfrom . import more\n")
+    import_libraries(Survey(project.load("+a: {py>: steps.first}")))
+    assert imported() == {"digcore_direct", "digcore_indirect"}
+
+
+def test_a_task_with_variables_of_its_own_keeps_libraries_for_itself(project, library):
+    (library / "digcore_direct.py").write_text("")
+    project.write("steps.py", "import digcore_direct")
+    import_libraries(Survey(project.load("+a: {py>: steps.first, _env: {X: 1}}\n+b: {py>: steps.first}")))
+    assert imported() == set()
+
+
+def test_a_project_that_is_on_the_path_is_still_no_library(project, library, monkeypatch):
+    monkeypatch.syspath_prepend(str(project.root))
+    project.write("digcore_own.py", "raise AssertionError('run by the parent')")
+    project.write("steps.py", "import digcore_own")
+    import_libraries(Survey(project.load("+a: {py>: steps.first}")))
+    assert imported() == set()
+
+
+def test_each_try_runs_its_module_anew(tmp_path):
+    project = RunnableProject(tmp_path)
+    project.write("steps.py", """
+        import os
+        with open("imported.txt", "a") as stream:
+            print(os.getpid(), file=stream)
+
+        def work(day):
+            print("day", day)
+    """)  # fmt: skip
+    project.write("main.dig", """
+        timezone: Asia/Tokyo
+        _export: {day: "${moment(session_time).format('YYYY-MM-DD Z')}"}
+        +a: {py>: steps.work}
+        +b: {py>: steps.work}
+    """)  # fmt: skip
+    project.run("run", "main.dig", "--session", "2026-01-31").check()
+    processes = project.read("imported.txt").split()
+    assert len(processes) == len(set(processes)) == 2
