@@ -82,6 +82,19 @@ def test_a_step_that_blocks_the_others_is_told(waiting, triggerer):
     assert "blocked" not in waiting.log("b")
 
 
+def test_a_trigger_that_never_lets_go_fails_and_the_others_go_on(waiting):
+    triggerer = waiting.triggerer(stuck_seconds=0.5)
+    triggerer.start()
+    waiting.start(stuck={"do": "block", "seconds": 3600}, other={"do": "wait"})
+    step_until(triggerer, lambda: waiting.states()["stuck"] == "scheduled")
+    message = waiting.resume("stuck").error.message
+    assert message.startswith("the trigger was given up: it blocked all other triggers for")
+    assert "acting.py:" in message
+    step_until(triggerer, lambda: waiting.log("other").count("begins") >= 1 and triggerer.child_pid is not None)
+    assert waiting.states()["other"] == "deferred"
+    triggerer.stop()
+
+
 def test_a_class_that_cannot_be_imported_fails_the_task(waiting, triggerer):
     (waiting.project / "acting.py").write_text("class Actor: pass\n")
     waiting.start(a={"do": "fire"})
@@ -107,6 +120,17 @@ def test_a_wait_that_was_given_up_ends_its_work_outside(waiting, triggerer):
     step_until(triggerer, lambda: triggerer.running == 0 and waiting.count_triggers() == 0)
     assert waiting.log("a") == "begins wait\nkilled wait\ncleaned up wait\n"
     assert waiting.run_state() == "canceled"
+
+
+def test_a_triggerer_that_stops_ends_the_work_of_what_was_given_up_first(waiting):
+    triggerer = waiting.triggerer()
+    triggerer.start()
+    waiting.start(a={"do": "wait"})
+    step_until(triggerer, lambda: "begins" in waiting.log("a"))
+    waiting.cancel()
+    triggerer.stop()
+    assert waiting.log("a") == "begins wait\nkilled wait\ncleaned up wait\n"
+    assert waiting.count_triggers() == 0
 
 
 def test_a_cleared_task_waits_anew_after_its_first_trigger_was_ended(waiting, triggerer):

@@ -90,6 +90,7 @@ MODULE = """
         async def cleanup(self):
             print("cleaned up", self.do)
         async def on_kill(self):
+            await asyncio.sleep(0.05)
             print("killed", self.do)
 """
 

@@ -70,4 +70,4 @@ class Parts(msgspec.Struct, frozen=True):
             attempt_id=attempt_id,
             name=name,
         )
-        return Triggerer(self.store, self.clock, Broker(self.store), self.settings.logs_dir, options)
+        return Triggerer(self.store, self.clock, Broker(self.store, self.clock), self.settings.logs_dir, options)

@@ -83,7 +83,7 @@ class TriggererServer:
 
     def stop(self) -> None:
         self._must_end.set()
-        self._triggerer.wake()
+        self._triggerer.interrupt()
         self._thread.join()
 
     def _live(self) -> None:

@@ -1,7 +1,7 @@
 """The process in which triggers run: one event loop for all of them. It lives as long as its triggerer does.
 
-Started as `python -m headrace.runner.trigger_process FD`. A thread listens to the triggerer, so that questions can be
-answered and a blocked loop be noticed while the loop runs user code.
+Started as `python -m headrace.runner.trigger_process FD STUCK_SECONDS`. A thread listens to the triggerer, so that
+questions can be answered and a blocked loop be noticed while the loop runs user code.
 """
 
 from __future__ import annotations
@@ -24,31 +24,32 @@ from headrace.runner.trigger_line import TriggerLine, current_trigger
 from headrace.runner.trigger_output import TriggerOutput, redirect_output
 from headrace.runner.trigger_run import Timed, clean_up, failure, failure_of, first_event, kill, log, make
 
-_LOOK_SECONDS = 5.0
-STUCK_SECONDS = 60.0
-"""A trigger that keeps the loop from running for so long fails; the others go on in a new process."""
 _LEAVE_SECONDS = 35.0
 
 
 class TriggerProcess:
-    """All methods but `listen` belong to the event loop's thread."""
+    """Everything but `_listen`, and what it calls, belongs to the event loop's thread."""
 
-    def __init__(self, line: TriggerLine, output: TriggerOutput) -> None:
+    def __init__(self, line: TriggerLine, output: TriggerOutput, stuck_seconds: float) -> None:
         self._line = line
         self._output = output
+        self._stuck_seconds = stuck_seconds
+        self._look_seconds = min(5.0, stuck_seconds / 4)
         self._running: dict[int, asyncio.Task[None]] = {}
         self._given_up: set[int] = set()
+        self._ending: set[int] = set()
+        """Asked to stop or over by themselves: nothing may interrupt their clean-up."""
         self._loop = asyncio.get_running_loop()
         self._hung_up = asyncio.Event()
         self._thread = threading.get_ident()
-        self._beat_at = time.monotonic()
+        self._missed_beats = 0
 
     async def live(self) -> None:
         """Until the triggerer hangs up; then every trigger stops and cleans up."""
         threading.Thread(target=self._listen, name="headrace-line", daemon=True).start()
         await self._hung_up.wait()
-        for running in self._running.values():
-            running.cancel()
+        for trigger_id in list(self._running):
+            self._stop(trigger_id)
         if self._running:
             await asyncio.wait(self._running.values(), timeout=_LEAVE_SECONDS)
 
@@ -56,23 +57,24 @@ class TriggerProcess:
 
     def _listen(self) -> None:
         asked_at = 0.0
-        for messages in self._line.listen(_LOOK_SECONDS):
+        for messages in self._line.listen(self._look_seconds):
             for message in messages:
                 self._loop.call_soon_threadsafe(self._hear, message)
-            if time.monotonic() - asked_at > _LOOK_SECONDS:
+            if time.monotonic() - asked_at >= self._look_seconds:
                 asked_at = time.monotonic()
                 self._watch()
         self._loop.call_soon_threadsafe(self._hung_up.set)
 
     def _watch(self) -> None:
-        """See whether the loop still turns."""
-        silent_seconds = time.monotonic() - self._beat_at
-        if silent_seconds > STUCK_SECONDS + _LOOK_SECONDS:
+        """See whether the loop still turns. Looks are counted, not seconds: the whole process may have been frozen."""
+        silent_seconds = self._missed_beats * self._look_seconds
+        if silent_seconds > self._stuck_seconds:
             self._break_free(silent_seconds)
+        self._missed_beats += 1
         self._loop.call_soon_threadsafe(self._beat)
 
     def _beat(self) -> None:
-        self._beat_at = time.monotonic()
+        self._missed_beats = 0
 
     def _break_free(self, seconds: float) -> NoReturn:
         """Fail the trigger that holds the loop, and let a new process go on with the others."""
@@ -95,8 +97,13 @@ class TriggerProcess:
         elif isinstance(message, StopTrigger) and message.id in self._running:
             if message.is_given_up:
                 self._given_up.add(message.id)
+            self._stop(message.id)
+
+    def _stop(self, trigger_id: int) -> None:
+        if trigger_id not in self._ending:
+            self._ending.add(trigger_id)
             # Not now: a task that is cancelled before its first step never takes one, and could not clean up.
-            self._loop.call_soon(self._running[message.id].cancel)
+            self._loop.call_soon(self._running[trigger_id].cancel)
 
     async def _run(self, order: RunTrigger) -> None:
         current_trigger.set(order.id)
@@ -124,6 +131,7 @@ class TriggerProcess:
         return True
 
     async def _end(self, order: RunTrigger, trigger: object) -> None:
+        self._ending.add(order.id)
         if trigger is None:
             return
         if order.is_given_up or order.id in self._given_up:
@@ -133,6 +141,7 @@ class TriggerProcess:
     def _forget(self, trigger_id: int) -> None:
         self._output.finish(trigger_id)
         self._given_up.discard(trigger_id)
+        self._ending.discard(trigger_id)
         del self._running[trigger_id]
         self._line.send(Stopped(trigger_id=trigger_id))
 
@@ -149,11 +158,13 @@ def _place(frame: FrameType | None) -> str:
     return "an unknown place" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-async def _live(sock: socket.socket) -> None:
+async def _live(sock: socket.socket, stuck_seconds: float) -> None:
     line = TriggerLine(sock)
     output = redirect_output(line)
     enter_task(Context({}, {}), line)
-    await TriggerProcess(line, output).live()
+    await TriggerProcess(line, output, stuck_seconds).live()
+    # Without waiting for threads that block: everything that had to be cleaned up is.
+    os._exit(0)
 
 
 def main() -> None:
@@ -161,7 +172,7 @@ def main() -> None:
     die_with_parent(os.getppid())
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     serve_import_paths()
-    asyncio.run(_live(socket.socket(fileno=int(sys.argv[1]))))
+    asyncio.run(_live(socket.socket(fileno=int(sys.argv[1])), float(sys.argv[2])))
 
 
 if __name__ == "__main__":

@@ -24,15 +24,13 @@ BLOCKED_SECONDS = 0.2
 KILL_SECONDS = 30.0
 """How long `on_kill` may take."""
 
-_classes: dict[str, Any] = {}
+_classes: dict[str, asyncio.Future[Any]] = {}
 
 
 async def make(order: RunTrigger) -> Any:
     """The trigger object, made of its path and arguments."""
-    if order.path not in _classes:
-        # In a thread: a module may take seconds to import, and the other triggers run on.
-        _classes[order.path] = await asyncio.to_thread(_named, order.path)
-    trigger = _classes[order.path](**{name: decode_value(value) for name, value in order.arguments.items()})
+    trigger_class = await _class(order.path)
+    trigger = trigger_class(**{name: decode_value(value) for name, value in order.arguments.items()})
     trigger.trigger_id = order.id
     trigger.task_instance = SimpleNamespace(
         task_id=order.request.key,
@@ -42,6 +40,18 @@ async def make(order: RunTrigger) -> Any:
         try_number=order.request.try_number,
     )
     return trigger
+
+
+async def _class(path: str) -> Any:
+    if path not in _classes:
+        # In a thread: a module may take seconds to import, and the other triggers run on.
+        _classes[path] = asyncio.ensure_future(asyncio.to_thread(_named, path))
+    try:
+        return await asyncio.shield(_classes[path])
+    except Exception:
+        # What is missing may be there the next time.
+        _classes.pop(path, None)
+        raise
 
 
 async def first_event(order: RunTrigger, trigger: Any) -> Fired:

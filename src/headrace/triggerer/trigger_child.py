@@ -15,6 +15,7 @@ from headrace.executor.connection import Connection, OversizeError
 from headrace.executor.loop import Loop
 from headrace.handoff import MESSAGE_LIMIT_BYTES, FromTriggers, ToTriggers
 
+_PROGRAM = "headrace.runner.trigger_process"
 _SETTLED_SECONDS = 60.0
 """A process that lived so long did not die of what it was given to run."""
 _FIRST_PAUSE_SECONDS = 1.0
@@ -24,8 +25,15 @@ _LONGEST_PAUSE_SECONDS = 60.0
 class TriggerChild:
     """At most one process at a time. `on_message` hears what it says, `on_exit` how it ended if nobody asked it to."""
 
-    def __init__(self, loop: Loop, on_message: Callable[[FromTriggers], None], on_exit: Callable[[int], None]) -> None:
+    def __init__(
+        self,
+        loop: Loop,
+        on_message: Callable[[FromTriggers], None],
+        on_exit: Callable[[int], None],
+        stuck_seconds: float,
+    ) -> None:
         self._loop = loop
+        self._stuck_seconds = stuck_seconds
         self._on_message = on_message
         self._on_exit = on_exit
         self._process: subprocess.Popen[bytes] | None = None
@@ -51,7 +59,7 @@ class TriggerChild:
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "headrace.runner.trigger_process", str(theirs.fileno())],
+                [sys.executable, "-P", "-m", _PROGRAM, str(theirs.fileno()), str(self._stuck_seconds)],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=2,

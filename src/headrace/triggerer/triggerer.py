@@ -69,13 +69,15 @@ class TriggererOptions:
     """Between two attempts to reach a database that is away."""
     idle_seconds: float = 60.0
     """How long a process without triggers is kept; a new one loads changed code anew."""
+    stuck_seconds: float = 60.0
+    """A trigger that does not let the others run for so long fails; they go on in a new process."""
     attempt_id: int | None = None
     """Serve only this attempt: a private triggerer for one run."""
     name: str = ""
 
 
 class Triggerer:
-    """`start`, then `step` again and again (or `run`), then `stop`; all but `wake` and `start` on one thread."""
+    """`start`, then `step` again and again (or `run`), then `stop`; the last three on one thread."""
 
     def __init__(self, store: Store, clock: Clock, broker: Broker, logs_root: Path, options: TriggererOptions) -> None:
         self._store = store
@@ -86,7 +88,7 @@ class Triggerer:
         self._attempts = None if options.attempt_id is None else {options.attempt_id}
         self._requests = Requests("process")
         self._loop = Loop()
-        self._child = TriggerChild(self._loop, self._hear, self._child_died)
+        self._child = TriggerChild(self._loop, self._hear, self._child_died, options.stuck_seconds)
         self._running: dict[int, HeldTrigger] = {}
         self._told: list[Fired] = []
         self._logs: dict[int, str] = {}
@@ -129,6 +131,10 @@ class Triggerer:
         if self._attempts is not None:
             self._attempts = {*self._attempts, attempt_id}
             self.wake()
+
+    def interrupt(self) -> None:
+        """Have the present step return soon. Any thread may call it."""
+        self._loop.wake()
 
     def run(self, stop: Callable[[], bool]) -> None:
         """Step until told to stop."""
