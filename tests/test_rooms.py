@@ -40,14 +40,14 @@ MAY_IMPORT = {
     "executor": {"handoff", "logs", "definition", "settings", "plugins"},
     "agent": {"store", "state", "executor", "handoff", "logs", "definition", "settings", "timetable"},
     "runner": {"handoff", "authoring", "authoring.dag", "authoring.dig", "operators", "definition", "template"},
-    "triggerer": {"store", "state", "handoff"},
+    "triggerer": {"store", "state", "handoff", "executor", "logs", "definition"},
     "operators": {"authoring", "authoring.dag", "authoring.dig", "definition", "handoff", "template"},
     "logs": {"settings", "plugins"},
     "secrets": {"settings", "plugins"},
     # who asks and watches
     "actions": {
         *("projects", "store", "state", "definition", "timetable", "settings"),
-        *("agent", "scheduler", "executor", "handoff", "logs"),  # composed by `run` and `standalone`
+        *("agent", "scheduler", "triggerer", "executor", "handoff", "logs"),  # composed by `run` and `standalone`
     },
     "api": {"actions", "store", "logs"},
     "web": set(),

@@ -94,6 +94,11 @@ class SchedulerSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TriggererSettings:
+    capacity: int = _setting(1000, "How many triggers one triggerer runs at the same time.", minimum=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParserSettings:
     timeout_seconds: float = _setting(30.0, "How long loading one workflow file may take.", minimum=0.1)
     memory_mb: int = _setting(2048, "How much memory loading one workflow file may take.", minimum=64)
@@ -159,6 +164,7 @@ class Settings:
     logs_dir: Path = field(metadata=_doc("Where task logs are written.", shown="{home}/logs"))
     agent: AgentSettings = field(default_factory=AgentSettings)
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
+    triggerer: TriggererSettings = field(default_factory=TriggererSettings)
     parser: ParserSettings = field(default_factory=ParserSettings)
     limits: LimitsSettings = field(default_factory=LimitsSettings)
     notification: NotificationSettings = field(default_factory=NotificationSettings)
@@ -177,6 +183,7 @@ class SettingDoc(NamedTuple):
 _SECTIONS: dict[str, Any] = {
     "agent": AgentSettings,
     "scheduler": SchedulerSettings,
+    "triggerer": TriggererSettings,
     "parser": ParserSettings,
     "limits": LimitsSettings,
     "notification": NotificationSettings,

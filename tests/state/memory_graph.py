@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 from recount import check
 
-from headrace.definition import Length, Node, Retry, Workflow, check_workflow, node_from_json
-from headrace.handoff import Errand, TaskError, TaskResult
+from headrace.definition import Deferral, Length, Node, Retry, Workflow, check_workflow, node_from_json
+from headrace.handoff import Errand, Fired, TaskError, TaskResult
 from headrace.state import (
     FINISHED,
     HELD,
@@ -42,6 +42,7 @@ class MemoryGraph:
         self.errands: list[tuple[str, Errand]] = []
         self.held_up: set[str] = set()
         self.lengths: dict[int, int] = {}
+        self.triggers: list[tuple[str, Deferral]] = []
         self.the_attempt = Attempt(1, 7, 1, 1, "queued", False, 0, None, None, None, None, None)
         self._next_id = 1
         self._by_parent: dict[int | None, list[Task]] = {}
@@ -104,6 +105,10 @@ class MemoryGraph:
             self.edges.append(edge)
             self._by_upstream.setdefault(edge.upstream_id, []).append(edge)
             self._by_downstream.setdefault(edge.downstream_id, []).append(edge)
+
+    def add_trigger(self, task: Task, deferral: Deferral) -> None:
+        assert task.state is State.DEFERRED
+        self.triggers.append((task.name, deferral))
 
     def touch(self, task: Task) -> None:
         assert self.all[task.id] is task
@@ -170,7 +175,8 @@ class Engine:
         task = self.task(name)
         self._claimed(task, State.QUEUED)
         self._claimed(task, State.RUNNING)
-        task.started_at = self.graph.now
+        if task.resume is None:
+            task.started_at = self.graph.now
         return task
 
     def queue(self, name: str) -> Task:
@@ -207,6 +213,11 @@ class Engine:
     def skip(self, *names: str) -> None:
         for name in names:
             self.end(name, "skipped")
+
+    def fire(self, name: str | Task, **fields) -> None:
+        """The trigger that the task waits for has this to tell."""
+        task = self.task(name)
+        self._settle(lambda advance: advance.fire(task, Fired(trigger_id=1, **fields)))
 
     def advance(self, seconds: float) -> None:
         """Time passes, and what is due wakes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from memory_graph import Engine, retry, workflow
 
-from headrace.definition import NOOP, TRIGGER_RULES, Length, Node, Workflow, find_cycle
+from headrace.definition import NOOP, TRIGGER_RULES, Deferral, Length, Node, Workflow, find_cycle
 from headrace.handoff import TaskError
 from headrace.state import FINISHED, State, Task
 
@@ -77,6 +77,7 @@ def _nodes(draw, key: str, earlier: tuple[Node, ...], rules: tuple[str, ...], is
         trigger_rule=draw(st.sampled_from(rules)),
         decides=draw(st.booleans()),
         operator=NOOP if kind in ("noop", "group") else "work",
+        deferral=draw(deferrals()) if kind == "task" and not is_simple and draw(st.integers(0, 5)) == 0 else None,
         **fields,
         **({} if is_simple and kind == "group" else retries(draw)),
     )
@@ -84,7 +85,9 @@ def _nodes(draw, key: str, earlier: tuple[Node, ...], rules: tuple[str, ...], is
 
 def end_somehow(draw, engine: Engine, task: Task) -> None:
     """One try ends in any way there is."""
-    outcome = draw(st.sampled_from(["success", "success", "failed", "failed", "skipped", "again", "stopped"]))
+    outcome = draw(
+        st.sampled_from(["success", "success", "failed", "failed", "skipped", "again", "deferred", "stopped"])
+    )
     fields: dict = {}
     if outcome == "success":
         fields["length"] = draw(st.sampled_from([None, 0, 1, 2, 3]))
@@ -98,7 +101,27 @@ def end_somehow(draw, engine: Engine, task: Task) -> None:
         fields["retry_after_seconds"] = draw(st.sampled_from([None, None, 0.0, 5.0]))
     elif outcome == "again":
         fields |= {"again_after_seconds": draw(st.sampled_from([0.0, 5.0])), "poll_state": {"n": 1}}
+    elif outcome == "deferred":
+        fields["deferral"] = draw(deferrals())
     engine.end(task, outcome, **fields)
+
+
+def deferrals():
+    """With a time limit, so that a run ends whose trigger never fires."""
+    return st.builds(
+        Deferral,
+        trigger=st.just("a.Trigger"),
+        method=st.just("go_on"),
+        timeout_seconds=st.sampled_from([0.0, 5.0]),
+        ends_in_process=st.booleans(),
+    )
+
+
+def fire_somehow(draw, engine: Engine, task: Task) -> None:
+    """The trigger of a task tells anything that a trigger can tell."""
+    outcome = draw(st.sampled_from(["", "", "success", "failed", "skipped"]))
+    error = TaskError(type="E", message="no") if draw(st.booleans()) else None
+    engine.fire(task, outcome=outcome, error=error)
 
 
 def finish_everything(engine: Engine) -> None:

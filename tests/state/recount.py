@@ -58,7 +58,8 @@ def _present(engine, parent: Task) -> list[Task]:
 def check_task(engine, task: Task) -> None:
     parent = engine.graph.all[task.parent_id] if task.parent_id is not None else None
     assert parent is None or task.id > parent.id
-    assert task.state not in TIMED or task.due_at is not None
+    assert task.state not in TIMED or task.due_at is not None or task.state is State.DEFERRED
+    assert (task.state is State.DEFERRED) <= (task.resume is not None)
     if task.state in FINISHED:
         assert all(child.state in FINISHED for child in _present(engine, task)) or engine.attempt.reason == "deadlocked"
     if parent is not None and parent.state is State.PLANNED and task.state is State.NONE:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from memory_graph import Engine
-from random_runs import ORDERLY_RULES, clearable, end_somehow, final_states, finish_everything, workflows
+from random_runs import ORDERLY_RULES, clearable, end_somehow, final_states, finish_everything, fire_somehow, workflows
 
 from headrace.handoff import TaskError, TaskResult
 from headrace.state import FINISHED, HELD, Actor, State
@@ -31,7 +31,9 @@ def test_counters_moves_and_events_hold_after_everything_that_can_happen(data, f
 
 
 def _something_happens(draw, engine: Engine) -> None:
-    event = draw(st.sampled_from(["end"] * 8 + ["claim", "batch", "time", "clear", "clear", "rescue", "stop"]))
+    event = draw(
+        st.sampled_from(["end"] * 8 + ["claim", "batch", "time", "clear", "clear", "rescue", "stop", "fire", "fire"])
+    )
     reachable = [*engine.claimable, *engine.held]
     if event == "end" and reachable:
         end_somehow(draw, engine, draw(st.sampled_from(reachable)))
@@ -45,6 +47,9 @@ def _something_happens(draw, engine: Engine) -> None:
         engine.clear(*draw(st.lists(st.sampled_from(clearable(engine)), min_size=1, max_size=3)))
     elif event == "rescue" and engine.held:
         _agent_is_lost(engine, draw(st.sampled_from(engine.held)))
+    elif event == "fire" and any(task.state is State.DEFERRED for task in engine.waiting):
+        waiting = [task for task in engine.waiting if task.state is State.DEFERRED]
+        fire_somehow(draw, engine, draw(st.sampled_from(waiting)))
     elif event == "stop" and engine.attempt.state == "running":
         _attempt_is_stopped(draw, engine)
 

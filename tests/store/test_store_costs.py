@@ -107,6 +107,7 @@ HOT = {
         "ix_task_claimable",
     ),
     "active": (USE, {}, "ix_task_active"),
+    "deferred": (USE, {}, "ix_task_deferred"),
     "due": (timers.DUE_TASKS, {"now": 5, "limit": 500}, "ix_task_due"),
     "children": (run_graph.CHILDREN, {"ids": [1, 2]}, "ix_task_parent"),
     "downstream": (run_graph.DOWNSTREAM, {"ids": [2, 3]}, "pk_edge"),

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from headrace.actions.parts import Parts
+from headrace.actions.serving import TriggererServer
 from headrace.actions.timekeeper import Timekeeper
 from headrace.actions.trigger import create_manual_run
 from headrace.actions.why import why
 from headrace.actions.why_task import Reason
+from headrace.agent import Agent
 from headrace.clock import to_micros
 from headrace.definition import Isolation, Node, Workflow
 from headrace.errors import StateError
@@ -34,6 +36,7 @@ from headrace.store import (
     save_file,
     version_of_attempt,
 )
+from headrace.triggerer import Triggerer
 
 _STARTING_MICROS = 60_000_000
 
@@ -61,7 +64,7 @@ class LocalRun:
         self._failure: BaseException | None = None
         self._thread: threading.Thread | None = None
         self._wake: Any = lambda: None
-        self._serve: Any = lambda attempt_id: None
+        self._served_by: tuple[Agent | Triggerer, ...] = ()
         self._adopted: list[int] = []
         self.run_id = 0
 
@@ -115,7 +118,8 @@ class LocalRun:
 
         self._parts.store.transact(add_pools)
         self._adopted.append(run_id)
-        self._serve(attempt_id)
+        for server in self._served_by:
+            server.serve(attempt_id)
 
     def kill(self) -> None:
         """Stop working at once."""
@@ -166,9 +170,12 @@ class LocalRun:
             isolation=self._isolation,
             name=f"run-{run.id}",
         )
+        triggerer = self._parts.triggerer(attempt_id=run.attempt_id if self._is_private else None, name=f"run-{run.id}")
+        triggers = TriggererServer(triggerer)
         timekeeper = Timekeeper(self._parts.store, self._parts.clock, self._parts.settings.scheduler.poll_seconds)
         agent.start()
-        self._wake, self._serve = agent.wake, agent.serve
+        triggers.start()
+        self._wake, self._served_by = agent.wake, (agent, triggerer)
         self._parts.store.wakeups.start()
         try:
             while not self._must_end.is_set():
@@ -176,6 +183,7 @@ class LocalRun:
                     break
                 agent.step(timekeeper.wait_seconds())
         finally:
+            triggers.stop()
             # Tasks of other runs, which a store with several agents may have given us, end in peace.
             agent.stop(0.0 if self._is_private or self._must_end.is_set() else float("inf"))
 

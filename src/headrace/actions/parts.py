@@ -11,6 +11,7 @@ from headrace.definition import Isolation
 from headrace.executor import Executor, InlineExecutor, LocalExecutor
 from headrace.settings import Settings
 from headrace.store import Store
+from headrace.triggerer import Triggerer, TriggererOptions
 
 
 class Parts(msgspec.Struct, frozen=True):
@@ -62,3 +63,16 @@ class Parts(msgspec.Struct, frozen=True):
         )
         inline = InlineExecutor(self.broker())
         return Agent(self.store, self.clock, executor, inline, self.settings.logs_dir, options)
+
+    def triggerer(self, *, attempt_id: int | None = None, name: str = "") -> Triggerer:
+        """A triggerer, which costs next to nothing until there is a first trigger."""
+        lease = self.settings.agent
+        options = TriggererOptions(
+            capacity=self.settings.triggerer.capacity,
+            lease_seconds=lease.lease_seconds,
+            renew_seconds=lease.renewal_seconds,
+            poll_seconds=self.settings.scheduler.poll_seconds,
+            attempt_id=attempt_id,
+            name=name,
+        )
+        return Triggerer(self.store, self.clock, self.broker(), self.settings.logs_dir, options)

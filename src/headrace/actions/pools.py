@@ -7,13 +7,13 @@ from headrace.store import PoolRow, Store, Transaction, delete_pool, list_pools,
 from headrace.store.setup import DEFAULT_POOL
 
 
-def change_pool(store: Store, name: str, slots: int) -> PoolRow:
+def change_pool(store: Store, name: str, slots: int, includes_deferred: bool | None = None) -> PoolRow:
     """Create a pool or give it another number of slots. Tasks that hold slots already keep them."""
     if not name.strip():
         raise UsageError("expected the name of a pool, got an empty one")
 
     def work(tx: Transaction) -> PoolRow:
-        set_pool(tx, name, slots)
+        set_pool(tx, name, slots, includes_deferred)
         return next(pool for pool in list_pools(tx) if pool.name == name)
 
     return store.transact(work)

@@ -15,6 +15,7 @@ from headrace.agent import Agent
 from headrace.projects.syncing import ProjectSync
 from headrace.scheduler import Scheduler, SchedulerOptions
 from headrace.settings import ProjectFolder
+from headrace.triggerer import Triggerer
 
 
 class Server(Protocol):
@@ -67,6 +68,30 @@ class SchedulerServer:
         self._thread.join()
 
 
+class TriggererServer:
+    """A triggerer in a thread."""
+
+    def __init__(self, triggerer: Triggerer, *, is_announced: bool = False) -> None:
+        self._triggerer = triggerer
+        self._is_announced = is_announced
+        self._must_end = threading.Event()
+        self._thread = threading.Thread(target=self._live, name="headrace-triggerer", daemon=True)
+
+    def start(self) -> None:
+        self._triggerer.start(is_announced=self._is_announced)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._must_end.set()
+        self._triggerer.interrupt()
+        self._thread.join()
+
+    def _live(self) -> None:
+        self._triggerer.run(self._must_end.is_set)
+        # Child processes and descriptors belong to this thread.
+        self._triggerer.stop()
+
+
 class Serving:
     """Starts servers in their order and stops them in the opposite one, on one store."""
 
@@ -109,6 +134,11 @@ def serve_scheduler(parts: Parts, name: str = "") -> SchedulerServer:
     )
     delete_logs = partial(_delete_logs, parts.settings.logs_dir)
     return SchedulerServer(Scheduler(parts.store, parts.clock, options, delete_logs))
+
+
+def serve_triggerer(parts: Parts, name: str = "", *, is_announced: bool = False) -> TriggererServer:
+    """A triggerer as the settings want it; announced: people see it before it has anything to do."""
+    return TriggererServer(parts.triggerer(name=name), is_announced=is_announced)
 
 
 def serve_projects(parts: Parts, folders: Sequence[ProjectFolder]) -> ProjectSync:

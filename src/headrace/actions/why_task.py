@@ -17,6 +17,7 @@ from headrace.store import (
     TaskRow,
     Transaction,
     Waiting,
+    awaited_trigger,
     count_active_tasks,
     list_pools,
     live_agents,
@@ -274,13 +275,23 @@ def _timed(situation: Situation, task: TaskRow) -> Reason:
     if task.state == "up_for_retry":
         total = max(task.try_number, task.max_tries) + 1
         text = f"failed ({error_line(task)}): try {task.try_number + 1} of {total} is due {when}"
-    elif task.state == "deferred":
-        text = f"waits for its trigger, until {instant(task.due_at)} at the latest"
     else:
         text = f"looks again {when}, {tries(task)}"
     if is_due and not situation.has_scheduler:
         return _reason(task, "no_scheduler", f"{text}, but no scheduler is alive", task.ended_at, task.due_at)
     return _reason(task, "timer", text, task.ended_at, task.due_at)
+
+
+def _deferred(situation: Situation, task: TaskRow) -> Reason:
+    awaited = awaited_trigger(situation.tx, task.id, situation.now)
+    if awaited is None:
+        return _reason(task, "trigger", "has stopped waiting for its trigger a moment ago", task.started_at)
+    limit = "" if task.due_at is None else f", until {instant(task.due_at)} at the latest"
+    text = f"waits since {instant(awaited.since)} for trigger `{awaited.path}`{limit}"
+    if awaited.triggerer is not None:
+        return _reason(task, "trigger", f"{text}; triggerer `{awaited.triggerer}` runs it", awaited.since, task.due_at)
+    hint = "`headrace triggerer` starts one"
+    return _reason(task, "no_triggerer", f"{text}, but no triggerer runs it", awaited.since, task.due_at, hint)
 
 
 def _restarting(situation: Situation, task: TaskRow) -> Reason:
@@ -315,7 +326,7 @@ _BY_STATE: dict[str, Callable[[Situation, TaskRow], Reason]] = {
     "queued": _queued,
     "running": _running,
     "planned": _planned,
-    "deferred": _timed,
+    "deferred": _deferred,
     "up_for_reschedule": _timed,
     "up_for_retry": _timed,
     "restarting": _restarting,

@@ -30,6 +30,7 @@ _SECTIONS = {
     "": "General",
     "agent": "Agents",
     "scheduler": "Schedulers",
+    "triggerer": "Triggerers",
     "parser": "Loading workflow files",
     "limits": "Limits",
     "notification": "Notifications",

@@ -100,6 +100,22 @@ class Place(Data, frozen=True, kw_only=True):
         return self.file if self.line is None else f"{self.file}:{self.line}"
 
 
+class Deferral(Data, frozen=True, kw_only=True):
+    """What a task waits for without a process, and how it goes on when that has happened."""
+
+    trigger: str
+    """Path of the trigger's class."""
+    arguments: dict[str, Any] = {}
+    """What the class is called with, in JSON form."""
+    method: str = ""
+    """What the task goes on with; empty: the trigger ends the task."""
+    kwargs: dict[str, Any] = {}
+    """What the method gets besides the event, in JSON form."""
+    timeout_seconds: float | None = None
+    ends_in_process: bool = False
+    """Whether a process of the task must see its end even if the trigger says how it ends: it has callbacks."""
+
+
 class Node(Data, frozen=True, kw_only=True):
     """One task, group or mapped task of a workflow."""
 
@@ -128,6 +144,8 @@ class Node(Data, frozen=True, kw_only=True):
     """mapped: how many instances. None for other kinds."""
     decides: bool = True
     """Whether its failure fails its parent. False for inner tasks of a Python DAG, whose result its leaves decide."""
+    deferral: Deferral | None = None
+    """What each try begins to wait for before any code of the task runs. None: a try begins with a process."""
     isolation: Isolation = "default"
     past: Past | None = None
     """None: whatever became of it in earlier runs does not matter."""

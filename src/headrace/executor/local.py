@@ -33,7 +33,7 @@ _HANG_UP_SECONDS = 1.0
 """A process whose socket is closed is dead or will never report; its end should be known by then."""
 _CORES = os.cpu_count() or 1
 """With more tries than this under way nobody has the time to rehearse: what a rehearsal takes, tries would use."""
-_REUSABLE_OUTCOMES = ("success", "skipped", "again")
+_REUSABLE_OUTCOMES = ("success", "skipped", "again", "deferred")
 
 
 class LocalExecutor:

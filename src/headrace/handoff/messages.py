@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from headrace.definition import Data, Node
+from headrace.definition import Data, Deferral, Node
 from headrace.handoff.errands import Errand
 
 RETURN_VALUE = "return_value"
@@ -55,6 +55,31 @@ class RunContext(Data, frozen=True, kw_only=True):
     """What the run was started with (`-p`, conf), before any merging."""
 
 
+class TaskError(Data, frozen=True, kw_only=True):
+    """Why a try failed."""
+
+    type: str
+    message: str
+    traceback: str = ""
+    """Only the user's own frames, if there are any."""
+
+
+class Resume(Data, frozen=True, kw_only=True):
+    """How a try goes on after it waited for a trigger."""
+
+    method: str = ""
+    """The name of what to call; empty: there is nothing to call."""
+    kwargs: dict[str, Any] = {}
+    event: Any = None
+    """What the trigger had to tell."""
+    error: TaskError | None = None
+    """The trigger failed, or did not fire in time."""
+    outcome: Literal["", "success", "failed", "skipped"] = ""
+    """How the trigger ended the task, if it did."""
+    ends_in_process: bool = False
+    """As in `Deferral`."""
+
+
 class TaskRequest(Data, frozen=True, kw_only=True):
     """One try of one task, complete: the task process asks nobody else what to do."""
 
@@ -76,6 +101,10 @@ class TaskRequest(Data, frozen=True, kw_only=True):
     """For an instance of a mapped task: the answer to `get_element` about its own index, by task, where it is known."""
     poll_state: dict[str, Any] = {}
     """What the operator kept when it last asked to be called again."""
+    resume: Resume | None = None
+    """The try goes on after a deferral. None: it begins."""
+    started_at: datetime | None = None
+    """When this try began; deferrals do not change that."""
     first_started_at: datetime | None = None
     """When the first try of this series began; waiting limits count from here."""
     waited_seconds: float = 0.0
@@ -89,22 +118,14 @@ class TaskRequest(Data, frozen=True, kw_only=True):
     """Between SIGTERM and SIGKILL."""
 
 
-class TaskError(Data, frozen=True, kw_only=True):
-    """Why a try failed."""
-
-    type: str
-    message: str
-    traceback: str = ""
-    """Only the user's own frames, if there are any."""
-
-
 class TaskResult(Data, frozen=True, kw_only=True):
     """How one try ended. Exactly one reaches the engine for each request, whatever happens to the process."""
 
     task_id: int
     fence: int
-    outcome: Literal["success", "failed", "skipped", "again", "stopped"]
-    """again: call me again after a while, in the same try · stopped: ended because the agent was told to stop it."""
+    outcome: Literal["success", "failed", "skipped", "again", "deferred", "stopped"]
+    """again: call me again after a while, in the same try · deferred: go on when a trigger has fired, in the same try ·
+    stopped: ended because the agent was told to stop it."""
     values: dict[str, msgspec.Raw] = {}
     """Named results (XCom), each already JSON."""
     lengths: dict[str, int] = {}
@@ -131,6 +152,8 @@ class TaskResult(Data, frozen=True, kw_only=True):
     again_after_seconds: float = 0.0
     poll_state: dict[str, Any] = {}
     """again: handed back in the next request."""
+    deferral: Deferral | None = None
+    """deferred: what it waits for."""
 
 
 class Ask(Data, frozen=True, kw_only=True, tag="ask"):

@@ -17,6 +17,7 @@ import msgspec
 
 from headrace.authoring.dag import DAG
 from headrace.authoring.dag.context import Context, enter_task, leave_task
+from headrace.authoring.dag.deferral import deferral_of
 from headrace.authoring.dag.exceptions import (
     AirflowException,
     AirflowFailException,
@@ -27,6 +28,7 @@ from headrace.authoring.dag.exceptions import (
     AirflowTaskTimeout,
     DagRunTriggerException,
     DownstreamTasksSkipped,
+    TaskDeferred,
     UnmappableXComTypePushed,
     XComForMappingNotPushed,
 )
@@ -49,6 +51,7 @@ from headrace.operators.python import PythonOperator
 from headrace.runner.alerts import mail_about_failure
 from headrace.runner.callbacks import call_all
 from headrace.runner.programs import named
+from headrace.runner.resuming import begin_from_trigger, resume, seconds_left
 from headrace.runner.termination import TaskTerminated
 from headrace.template.jinja import Renderer, RenderError, RenderOptions
 
@@ -86,6 +89,7 @@ def instance_of(task: Any, dag: Any, request: TaskRequest, channel: Channel) -> 
         max_tries=request.max_tries,
         first_started_at=request.first_started_at,
         waited_seconds=request.waited_seconds,
+        started_at=request.started_at if request.resume is not None else None,
     )
 
 
@@ -131,20 +135,46 @@ class _Try:
     def run(self) -> TaskResult:
         try:
             value = self._execute()
-            self._push(value)
+            if not self._is_ended_by_trigger:
+                self._push(value)
         except TaskTerminated:
             self._kill()
             raise
+        except TaskDeferred as deferred:
+            return self._defer(deferred)
         except BaseException as error:
             return self._after_exception(error)
         self._instance.state = "success"
         self._call_back("success")
         return self._result("success", followed=self._instance.followed, skipped=self._instance.skipped)
 
+    @property
+    def _is_ended_by_trigger(self) -> bool:
+        """Whether the end is known already, with the results, and only the callbacks are left."""
+        return self._request.resume is not None and self._request.resume.outcome != ""
+
+    def _defer(self, deferred: TaskDeferred) -> TaskResult:
+        try:
+            deferral = deferral_of(self._task, deferred)
+        except Exception as error:
+            return self._after_exception(error)
+        log.info("waits for trigger %s", deferral.trigger)
+        return self._result("deferred", deferral=deferral)
+
+    def _call(self, renderer: Renderer) -> Any:
+        task, given = self._task, self._request.resume
+        if given is None:
+            begin_from_trigger(task, renderer)
+        limit = task.execution_timeout.total_seconds() if task.execution_timeout else None
+        with _time_limit(seconds_left(self._request, limit)):
+            if given is None:
+                return self._granting_wishes(lambda: task.execute(self._context))
+            return self._granting_wishes(lambda: resume(task, self._context, given))
+
     def _execute(self) -> Any:
         untouched = self._become_instance()
         task, context = self._task, self._context
-        self._render(untouched)
+        renderer = self._render(untouched)
         for name in _DATES_IN_ENVIRONMENT:
             os.environ.pop(name, None)  # of an earlier try in this process, whose run had a date
         os.environ.update(context_environment(context))
@@ -153,8 +183,7 @@ class _Try:
         task.pre_execute(context)
         self._call_back("execute")
         try:
-            with _time_limit(task.execution_timeout.total_seconds() if task.execution_timeout else None):
-                value = self._granting_wishes(lambda: task.execute(context))
+            value = self._call(renderer)
         except SystemExit as error:
             if error.code not in (None, 0):
                 raise
@@ -187,7 +216,7 @@ class _Try:
         # The values are kept alive by the operator that was made of them, so their ids stay theirs.
         return [id(value) for value in computed]
 
-    def _render(self, untouched: list[int]) -> None:
+    def _render(self, untouched: list[int]) -> Renderer:
         task = self._task
         task.prepare_template()
         renderer = Renderer(
@@ -202,6 +231,7 @@ class _Try:
             if rendered is not value:
                 # Around the operator's own setter, which would look for new dependencies.
                 task.__dict__[name] = rendered
+        return renderer
 
     def _push(self, value: Any) -> None:
         task = self._task

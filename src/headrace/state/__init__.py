@@ -5,6 +5,7 @@ Pure: no I/O, no clock, no randomness. It may import `definition` and `handoff`.
 
 from headrace.state.advance import Advance
 from headrace.state.counting import tally_of
+from headrace.state.deferring import TIMED_OUT, is_ended_by
 from headrace.state.expansion import MapSource, instance_count, source_keys
 from headrace.state.graph import Graph, Link
 from headrace.state.growth import INLINE_QUEUE, Edge, Growth, grow_tasks
@@ -39,6 +40,7 @@ __all__ = [
     "MOVES",
     "RULES",
     "TIMED",
+    "TIMED_OUT",
     "UNFINISHED",
     "Actor",
     "Advance",
@@ -65,6 +67,7 @@ __all__ = [
     "grow_tasks",
     "has_try_left",
     "instance_count",
+    "is_ended_by",
     "is_met",
     "merge",
     "retry_delay_seconds",

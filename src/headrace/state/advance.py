@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from headrace.definition import NOOP, Node
-from headrace.handoff import TaskError, TaskResult
-from headrace.state import clearing, marking, stopping
+from headrace.handoff import Fired, TaskError, TaskResult
+from headrace.state import clearing, deferring, marking, stopping
 from headrace.state.agenda import Agenda
 from headrace.state.counting import count_children, tally_of
 from headrace.state.graph import Graph
@@ -69,6 +69,8 @@ class Advance:
             self._agenda.finish(task, State.SKIPPED, Actor.AGENT)
         elif result.outcome == "again":
             self._call_again(task, result)
+        elif result.deferral is not None:
+            deferring.defer(self._agenda, task, result.deferral, Actor.AGENT)
         else:
             self.hand_back(task, Actor.AGENT)
 
@@ -111,8 +113,22 @@ class Advance:
         elif self._agenda.is_cancelled(task):
             self._agenda.finish(task, State.CANCELED, actor)
         else:
-            task.agent_id, task.due_at, task.started_at = None, None, None
+            task.agent_id, task.due_at = None, None
+            if task.resume is None:
+                task.started_at = None
             self._agenda.schedule(task, actor, is_new_try=False)
+
+    def fire(self, task: Task, fired: Fired) -> None:
+        """Its trigger has fired, failed or ended the task. Nothing happens if it does not wait any more."""
+        if task.state is not State.DEFERRED:
+            return
+        if not deferring.is_ended_by(task, fired):
+            deferring.go_on(self._agenda, task, Actor.TRIGGERER, fired)
+        elif fired.outcome == "failed":
+            self.fail(task, fired.error, Actor.TRIGGERER)
+        else:
+            ended = State.SUCCESS if fired.outcome == "success" else State.SKIPPED
+            self._agenda.finish(task, ended, Actor.TRIGGERER)
 
     def wake(self, task: Task) -> None:
         """Its due time has come."""
@@ -120,6 +136,8 @@ class Advance:
             return
         if self._agenda.is_cancelled(task):
             self._agenda.finish(task, State.CANCELED, Actor.TIMER)
+        elif task.state is State.DEFERRED:
+            deferring.time_out(self._agenda, task)
         elif task.state is not State.UP_FOR_RETRY:
             self._agenda.schedule(task, Actor.TIMER, is_new_try=False)
         elif task.kind == "group":
@@ -129,7 +147,7 @@ class Advance:
             self._agenda.open_children(task)
         else:
             self._agenda.drop_children(task, Actor.TIMER)
-            self._agenda.schedule(task, Actor.TIMER, is_new_try=True)
+            self._begin_try(task, Actor.TIMER)
 
     def cancel(self, attempt: Attempt) -> None:
         """Stop as soon as possible: what runs is stopped by its agent, everything else ends now."""
@@ -267,7 +285,14 @@ class Advance:
             task.started_at = self._graph.now
             self._agenda.finish(task, State.SUCCESS, Actor.ADVANCE)
         else:
-            self._agenda.schedule(task, Actor.ADVANCE, is_new_try=True)
+            self._begin_try(task, Actor.ADVANCE)
+
+    def _begin_try(self, task: Task, actor: Actor) -> None:
+        deferral = None if task.is_instance else self._graph.node(task).deferral
+        if deferral is None:
+            self._agenda.schedule(task, actor, is_new_try=True)
+        else:
+            deferring.begin_deferred(self._agenda, task, deferral, actor)
 
     def _resume(self, resumed: Sequence[Task]) -> None:
         self._agenda.finished += resumed
@@ -310,6 +335,7 @@ class Advance:
 
     def _call_again(self, task: Task, result: TaskResult) -> None:
         task.poll_state = _json.encode(result.poll_state).decode() if result.poll_state else None
+        task.resume = None
         self._wait(task, State.UP_FOR_RESCHEDULE, Actor.AGENT, result.again_after_seconds)
 
     def _retry_later(self, task: Task, node: Node, actor: Actor, after_seconds: float | None) -> None:

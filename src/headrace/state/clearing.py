@@ -80,7 +80,7 @@ def _handlers(agenda: Agenda, task: Task) -> list[Task]:
 
 def _reset(task: Task) -> None:
     task.agent_id = task.due_at = task.started_at = task.first_started_at = task.ended_at = None
-    task.error = task.decision = task.poll_state = None
+    task.error = task.decision = task.poll_state = task.resume = None
     task.is_failing = False
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
-from headrace.definition import Node, Workflow
+from headrace.definition import Deferral, Node, Workflow
 from headrace.handoff import Errand
 from headrace.state.expansion import MapSource
 from headrace.state.growth import Edge
@@ -73,6 +73,10 @@ class Graph(Protocol):
 
     def add(self, tasks: Sequence[Task], edges: Sequence[Edge]) -> None:
         """Insert tasks and edges; an edge may start or end at a task that was there before."""
+        ...
+
+    def add_trigger(self, task: Task, deferral: Deferral) -> None:
+        """Have the deferral's trigger run until the task leaves `deferred`."""
         ...
 
     def touch(self, task: Task) -> None:

@@ -133,4 +133,5 @@ def new_task(
         error=None,
         decision=None,
         poll_state=None,
+        resume=None,
     )

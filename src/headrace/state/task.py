@@ -41,6 +41,8 @@ class Actor(StrEnum):
     """The agent that holds the task's lease."""
     TIMER = "timer"
     """A scheduler, because a time has come."""
+    TRIGGERER = "triggerer"
+    """The process that runs triggers, because one of them has fired, failed or ended its task."""
     RESCUER = "rescuer"
     """A scheduler, because the task's agent is gone."""
     USER = "user"
@@ -68,6 +70,7 @@ def _moves() -> tuple[Move, ...]:
     rows = [
         Move(s.NONE, s.SCHEDULED, (a.ADVANCE,), "its parent is open and its trigger rule holds"),
         Move(s.NONE, s.PLANNED, (a.ADVANCE,), "a group opens, or a mapped task is expanded"),
+        Move(s.NONE, s.DEFERRED, (a.ADVANCE,), "as `scheduled`, and it starts by waiting for a trigger"),
         Move(s.NONE, s.SUCCESS, (a.ADVANCE,), "it has nothing to run"),
         Move(s.NONE, s.SKIPPED, (a.ADVANCE,), "its trigger rule, a branch or an empty mapping says so"),
         Move(s.NONE, s.UPSTREAM_FAILED, (a.ADVANCE,), "its trigger rule can no longer hold"),
@@ -95,8 +98,14 @@ def _moves() -> tuple[Move, ...]:
         Move(s.PLANNED, s.UP_FOR_RETRY, (a.ADVANCE,), "a child failed and the group may be tried again"),
         Move(s.UP_FOR_RETRY, s.SCHEDULED, (a.TIMER,), "its retry is due"),
         Move(s.UP_FOR_RETRY, s.PLANNED, (a.TIMER,), "its retry is due: the next generation of its children opens"),
+        Move(s.UP_FOR_RETRY, s.DEFERRED, (a.TIMER,), "its retry is due and starts by waiting for a trigger"),
         Move(s.UP_FOR_RESCHEDULE, s.SCHEDULED, (a.TIMER,), "the time has come to call it again"),
-        Move(s.DEFERRED, s.SCHEDULED, (a.TIMER,), "its trigger fired or timed out"),
+        Move(s.DEFERRED, s.SCHEDULED, (a.TRIGGERER, a.TIMER), "its trigger fired, failed or timed out"),
+        Move(s.DEFERRED, s.SUCCESS, (a.TRIGGERER,), "its trigger ended it"),
+        Move(s.DEFERRED, s.SKIPPED, (a.TRIGGERER,), "its trigger ended it"),
+        Move(s.DEFERRED, s.FAILED, (a.TRIGGERER,), "its trigger let it fail and no try is left"),
+        Move(s.DEFERRED, s.UP_FOR_RETRY, (a.TRIGGERER,), "its trigger let it fail, another try is left"),
+        Move(s.DEFERRED, s.PLANNED, (a.TRIGGERER,), "its trigger let it fail; its handlers run first"),
         Move(s.FAILED, s.PLANNED, (a.USER,), "a task below it was cleared"),
         Move(s.SUCCESS, s.PLANNED, (a.USER,), "a task below it was cleared"),
         Move(s.SKIPPED, s.PLANNED, (a.USER,), "a task below it was cleared"),
@@ -234,6 +243,8 @@ class Task(msgspec.Struct):
     decision: str | None
     """JSON of what a branching task decided: {"followed": […]} or {"skipped": […]}."""
     poll_state: str | None
+    resume: str | None
+    """JSON of the Resume by which its next execution, in the same try, goes on."""
 
     @property
     def name(self) -> str:

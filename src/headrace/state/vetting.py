@@ -10,10 +10,13 @@ from headrace.state.task import Task
 
 
 def vetted(graph: Graph, task: Task, result: TaskResult) -> TaskResult:
-    """The result, or a failure in its place if it wants to add tasks that cannot be added."""
-    if not result.growth:
+    """The result, or a failure in its place if it wants what cannot be."""
+    if result.outcome == "deferred" and result.deferral is None:
+        problem: str | None = "wants to wait for a trigger, but does not say for which"
+    elif result.growth:
+        problem = _problem(graph, task, result)
+    else:
         return result
-    problem = _problem(graph, task, result)
     if problem is None:
         return result
     error = TaskError(type="DefinitionError", message=problem)

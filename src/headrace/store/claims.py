@@ -36,9 +36,11 @@ CANDIDATES_OF_ATTEMPTS = Sql(
 TAKE = Sql(
     f"""
     UPDATE task SET state = 'running', version = version + 1, fence = fence + 1, agent_id = :agent_id,
-           queued_at = :now, started_at = :now, first_started_at = coalesce(first_started_at, :now), ended_at = NULL,
+           queued_at = :now, first_started_at = coalesce(first_started_at, :now), ended_at = NULL,
+           started_at = CASE WHEN resume IS NULL THEN :now ELSE coalesce(started_at, :now) END,
            due_at = CASE WHEN timeout_seconds IS NULL THEN NULL
-                    ELSE :now + CAST((timeout_seconds + :grace_seconds) * 1000000 AS bigint) END
+                    ELSE CASE WHEN resume IS NULL THEN :now ELSE coalesce(started_at, :now) END
+                         + CAST((timeout_seconds + :grace_seconds) * 1000000 AS bigint) END
     WHERE id IN :ids[] AND state = 'scheduled'
       AND EXISTS (SELECT 1 FROM agent WHERE agent.id = :agent_id AND NOT agent.is_lost)
     RETURNING {SELECTED}
@@ -46,11 +48,17 @@ TAKE = Sql(
 )
 USE = Sql(
     """
-    SELECT name, slots, CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(NULL AS text), 0 FROM pool
+    SELECT name, slots, CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(NULL AS text), 0, 0 FROM pool
     UNION ALL
-    SELECT task.pool, sum(task.pool_slots), task.attempt_id, attempt.workflow_id, task.key, count(*)
+    SELECT task.pool, sum(task.pool_slots), task.attempt_id, attempt.workflow_id, task.key, count(*), count(*)
     FROM task JOIN attempt ON attempt.id = task.attempt_id
     WHERE task.state IN ('queued', 'running', 'restarting')
+    GROUP BY task.pool, task.attempt_id, attempt.workflow_id, task.key
+    UNION ALL
+    SELECT task.pool, sum(CASE WHEN pool.includes_deferred THEN task.pool_slots ELSE 0 END),
+           task.attempt_id, attempt.workflow_id, task.key, 0, count(*)
+    FROM task JOIN attempt ON attempt.id = task.attempt_id LEFT JOIN pool ON pool.name = task.pool
+    WHERE task.state = 'deferred'
     GROUP BY task.pool, task.attempt_id, attempt.workflow_id, task.key
     """
 )
@@ -110,7 +118,7 @@ def claim_tasks(
         graph.record(_event(task, State.SCHEDULED, State.QUEUED, graph.now))
         graph.record(_event(task, State.QUEUED, State.RUNNING, graph.now))
     # A new execution begins without the results of an earlier one.
-    again = [task.id for task, _ in claims if task.fence > 1]
+    again = [task.id for task, _ in claims if task.fence > 1 and task.resume is None]
     if again:
         tx.write(DELETE_VALUES, {"ids": again})
     return claims
@@ -173,7 +181,7 @@ class _Use:
         if not self._task_has_room(candidate):
             return False
         self._used[candidate.pool] += candidate.pool_slots
-        self._count(candidate.attempt_id, candidate.workflow_id, candidate.key, 1)
+        self._count(candidate.attempt_id, candidate.workflow_id, candidate.key, 1, 1)
         return True
 
     def ask(self) -> Reply:
@@ -185,19 +193,20 @@ class _Use:
     def _load(self) -> dict[str, int]:
         if self._slots is None:
             self._slots = {}
-            for pool, slots, attempt_id, workflow_id, key, count in self.ask().rows():
+            for pool, slots, attempt_id, workflow_id, key, active, open_ in self.ask().rows():
                 if attempt_id is None:
                     self._slots[pool] = slots
                 else:
                     self._used[pool] += slots
-                    self._count(attempt_id, workflow_id, key, count)
+                    self._count(attempt_id, workflow_id, key, active, open_)
         return self._slots
 
-    def _count(self, attempt_id: int, workflow_id: int, key: str, count: int) -> None:
-        self._active[(attempt_id, None, None)] += count
-        self._active[(None, workflow_id, None)] += count
-        self._active[(attempt_id, None, key)] += count
-        self._active[(None, workflow_id, key)] += count
+    def _count(self, attempt_id: int, workflow_id: int, key: str, active: int, open_: int) -> None:
+        """A task that waits for a trigger is not active, but still is one of those that its own limit counts."""
+        self._active[(attempt_id, None, None)] += active
+        self._active[(None, workflow_id, None)] += active
+        self._active[(attempt_id, None, key)] += open_
+        self._active[(None, workflow_id, key)] += open_
 
     def _pool_has_room(self, candidate: Candidate, full_pools: set[str]) -> bool:
         slots = self._load().get(candidate.pool, 0)  # a pool that does not exist never has room

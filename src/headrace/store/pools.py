@@ -11,22 +11,30 @@ UNLIMITED = -1
 """The slots of a pool that never holds a task back."""
 
 SET = Sql(
-    "INSERT INTO pool (name, slots) VALUES (:name, :slots) ON CONFLICT (name) DO UPDATE SET slots = excluded.slots"
+    """
+    INSERT INTO pool (name, slots, includes_deferred)
+    VALUES (:name, :slots, coalesce(CAST(:includes_deferred AS boolean), :no))
+    ON CONFLICT (name) DO UPDATE SET slots = excluded.slots,
+      includes_deferred = coalesce(CAST(:includes_deferred AS boolean), pool.includes_deferred)
+    """
 )
-ADD = Sql("INSERT INTO pool (name, slots) VALUES (:name, :slots) ON CONFLICT (name) DO NOTHING")
+ADD = Sql("INSERT INTO pool (name, slots, includes_deferred) VALUES (:name, :slots, :no) ON CONFLICT (name) DO NOTHING")
 DELETE = Sql("DELETE FROM pool WHERE name = :name")
 
 
-def set_pool(tx: Transaction, name: str, slots: int) -> None:
-    """Create a pool or give it another number of slots; below zero: without limit."""
-    tx.change(SET, {"name": name, "slots": slots})
+def set_pool(tx: Transaction, name: str, slots: int, includes_deferred: bool | None = None) -> None:
+    """Create a pool or give it another number of slots; below zero: without limit.
+
+    `includes_deferred`: whether tasks that wait for a trigger take slots; None leaves it as it is, at first False.
+    """
+    tx.change(SET, {"name": name, "slots": slots, "includes_deferred": includes_deferred, "no": False})
     tx.should_notify = True
 
 
 def add_missing_pools(tx: Transaction, names: Iterable[str]) -> None:
     """Create those of these pools that do not exist, without a limit."""
     for name in sorted(set(names)):
-        tx.change(ADD, {"name": name, "slots": UNLIMITED})
+        tx.change(ADD, {"name": name, "slots": UNLIMITED, "no": False})
 
 
 def delete_pool(tx: Transaction, name: str) -> bool:

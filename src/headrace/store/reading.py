@@ -122,9 +122,14 @@ SILENT_AGENTS = Sql(
 )
 POOLS = Sql(
     """
-    SELECT pool.name, pool.slots, coalesce(sum(task.pool_slots), 0)
-    FROM pool LEFT JOIN task ON task.pool = pool.name AND task.state IN ('queued', 'running', 'restarting')
-    GROUP BY pool.name, pool.slots ORDER BY pool.name
+    SELECT pool.name, pool.slots,
+           coalesce((SELECT sum(task.pool_slots) FROM task
+                     WHERE task.pool = pool.name AND task.state IN ('queued', 'running', 'restarting')), 0)
+           + CASE WHEN NOT pool.includes_deferred THEN 0 ELSE
+               coalesce((SELECT sum(task.pool_slots) FROM task
+                         WHERE task.pool = pool.name AND task.state = 'deferred'), 0) END,
+           pool.includes_deferred
+    FROM pool ORDER BY pool.name
     """
 )
 ACTIVE_TASKS = Sql(
@@ -299,6 +304,8 @@ class PoolRow(NamedTuple):
     name: str
     slots: int
     used: int
+    includes_deferred: bool
+    """Whether tasks that wait for a trigger take slots."""
 
 
 def list_workflows(tx: Transaction, after: int = 0, limit: int = PAGE) -> list[WorkflowRow]:
@@ -426,7 +433,7 @@ def silent_agents(tx: Transaction, attempt_id: int, now: int) -> dict[int, Silen
 
 
 def list_pools(tx: Transaction) -> list[PoolRow]:
-    return [PoolRow(name, slots, int(used)) for name, slots, used in tx.run(POOLS)]
+    return [PoolRow(name, slots, int(used), bool(deferred)) for name, slots, used, deferred in tx.run(POOLS)]
 
 
 def count_active_tasks(tx: Transaction, *, attempt_id: int = 0, workflow_id: int = 0, key: str = "") -> int:

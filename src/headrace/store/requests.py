@@ -10,7 +10,7 @@ import msgspec
 
 from headrace.clock import from_micros
 from headrace.definition import Isolation, Node, node_from_json
-from headrace.handoff import RunContext, Source, TaskRequest
+from headrace.handoff import Resume, RunContext, Source, TaskRequest
 from headrace.state import Layers, Left, Position, Task, merge
 from headrace.store.claims import Claim
 from headrace.store.database import Transaction
@@ -152,6 +152,8 @@ class Requests:
             params=params,
             elements=elements,
             poll_state=msgspec.json.decode(task.poll_state) if task.poll_state else {},
+            resume=msgspec.json.decode(task.resume, type=Resume) if task.resume else None,
+            started_at=_instant(task.started_at),
             first_started_at=_instant(task.first_started_at),
             waited_seconds=((task.queued_at or 0) - (task.first_started_at or task.queued_at or 0)) / 1_000_000,
             has_map_consumers=task.key in info.version.mapped_over,

@@ -72,18 +72,18 @@ def record_results(
     accepted = [r._replace(result=vetted(graph, tasks[r.result.task_id], r.result)) for r in accepted]
     if max_tasks is not None:
         accepted = list(_fitting(tx, accepted, max_tasks))
-    _write_values(tx, [(tasks[report.result.task_id], report.result) for report in accepted])
+    write_values(tx, [(tasks[report.result.task_id], report.result) for report in accepted])
     advance = Advance(graph)
     # Read before the result is applied: a retry without delay has moved the task on by the time it is written.
     rows = [
-        _try_row(tasks[r.result.task_id], _TRY_STATES[r.result.outcome], r.result.error, r.log, graph.now)
+        try_row(tasks[r.result.task_id], _TRY_STATES[r.result.outcome], r.result.error, r.log, graph.now)
         for r in accepted
     ]
     for report in accepted:
         # One of them may have ended the rest of its run.
         if accepts(tasks[report.result.task_id], report.result.fence):
             advance.complete(tasks[report.result.task_id], report.result)
-    _write_tries(tx, rows)
+    write_tries(tx, rows)
     advance.settle()
     graph.flush()
     return _committed(advance, stale)
@@ -136,9 +136,9 @@ def fail_tasks(tx: Transaction, graph: RunGraph, tasks: Sequence[Task], error: T
             continue
         if task.state not in HELD:
             continue  # one of them has ended the rest of its run
-        rows.append(_try_row(task, State.FAILED, error, None, graph.now))
+        rows.append(try_row(task, State.FAILED, error, None, graph.now))
         advance.fail(task, error, actor, has_died=True)
-    _write_tries(tx, rows)
+    write_tries(tx, rows)
     advance.settle()
     graph.flush()
     return _committed(advance, [])
@@ -162,11 +162,13 @@ _TRY_STATES = {
     "failed": State.FAILED,
     "skipped": State.SKIPPED,
     "again": State.UP_FOR_RESCHEDULE,
+    "deferred": State.DEFERRED,
     "stopped": State.CANCELED,
 }
 
 
-def _try_row(task: Task, state: State, error: TaskError | None, log: str | None, now: int) -> dict[str, Any]:
+def try_row(task: Task, state: State, error: TaskError | None, log: str | None, now: int) -> dict[str, Any]:
+    """The record of an execution that ends now."""
     return {
         "task_id": task.id,
         "fence": task.fence,
@@ -180,12 +182,14 @@ def _try_row(task: Task, state: State, error: TaskError | None, log: str | None,
     }
 
 
-def _write_tries(tx: Transaction, rows: Sequence[dict[str, Any]]) -> None:
+def write_tries(tx: Transaction, rows: Sequence[dict[str, Any]]) -> None:
+    """Record executions."""
     if rows:
         tx.write_each(INSERT_TRIES, rows)
 
 
-def _write_values(tx: Transaction, accepted: Sequence[tuple[Task, TaskResult]]) -> None:
+def write_values(tx: Transaction, accepted: Sequence[tuple[Task, TaskResult]]) -> None:
+    """Store what executions leave behind for others."""
     rows: list[dict[str, Any]] = []
     with_stores: set[int] = set()
     for task, result in accepted:

@@ -8,9 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from headrace.definition import Node, Workflow
+from headrace.definition import Deferral, Node, Workflow
 from headrace.handoff import RETURN_VALUE, Errand
-from headrace.state import FINE, FINISHED, HELD, TIMED, Actor, Attempt, Edge, Event, Link, MapSource, Task, is_met
+from headrace.state import (
+    FINE,
+    FINISHED,
+    HELD,
+    TIMED,
+    Actor,
+    Attempt,
+    Edge,
+    Event,
+    Link,
+    MapSource,
+    State,
+    Task,
+    is_met,
+)
 from headrace.store.database import Reply, Transaction
 from headrace.store.definitions import Definitions, Version
 from headrace.store.errands import NewErrand, explained, send_errands
@@ -18,6 +32,7 @@ from headrace.store.past_reading import insert_nudges, run_before
 from headrace.store.pausing import pause_after_failures
 from headrace.store.sql import Sql
 from headrace.store.task_rows import SELECTED, insert_events, insert_tasks, to_task, update_tasks
+from headrace.store.trigger_rows import insert_triggers, release_triggers
 
 LOCK_ATTEMPTS = Sql(
     """
@@ -104,6 +119,8 @@ class RunGraph:
         """Whether some task was found to wait for an earlier run."""
         self.has_nudged = False
         """Whether tasks of this or a later run are to look again once this is committed."""
+        self._triggers: list[tuple[Task, Deferral]] = []
+        self._released: list[Event] = []
         self._downstream: dict[int, list[Link]] = {}
         self._children: dict[int, list[int]] = {}
 
@@ -246,8 +263,13 @@ class RunGraph:
     def touch(self, task: Task) -> None:
         self._dirty[task.id] = task
 
+    def add_trigger(self, task: Task, deferral: Deferral) -> None:
+        self._triggers.append((task, deferral))
+
     def record(self, event: Event) -> None:
         self._events.append(event)
+        if event.before == State.DEFERRED:
+            self._released.append(event)
 
     def send(self, task: Task, errand: Errand) -> None:
         # As it is now: a retry without delay has the next number by the time this is written.
@@ -264,6 +286,9 @@ class RunGraph:
         dirty.sort(key=lambda task: (not task.is_superseded, task.id))
         update_tasks(self._tx, dirty)
         insert_tasks(self._tx, list(self._added.values()), self._edges)
+        release_triggers(self._tx, self._released)
+        insert_triggers(self._tx, self._triggers, self.new_ids(len(self._triggers)), self._now)
+        self._released, self._triggers = [], []
         for attempt in self._attempts.values():
             if attempt.is_changed:
                 self._write_attempt(attempt)

@@ -245,6 +245,7 @@ task = Table(
     Column("error", Text),
     Column("decision", Text),
     Column("poll_state", Text),
+    Column("resume", Text),
     CheckConstraint(_one_of("state", tuple(State)), name="state"),
     # One live row for each task of an attempt; superseded generations are history.
     Index("uq_task_live", "attempt_id", "key", "map_index", unique=True, **_where("NOT is_superseded")),
@@ -253,6 +254,7 @@ task = Table(
     Index(
         "ix_task_active", "pool", "attempt_id", "pool_slots", **_where("state IN ('queued', 'running', 'restarting')")
     ),
+    Index("ix_task_deferred", "pool", "attempt_id", "pool_slots", **_where("state = 'deferred'")),
     Index("ix_task_due", "due_at", **_where("due_at IS NOT NULL")),
     Index("ix_task_agent", "agent_id", **_where("agent_id IS NOT NULL")),
 )
@@ -295,18 +297,43 @@ value = Table(
     Index("ix_value_params", "attempt_id", "task_id", **_where("kind IN ('export', 'store')")),
 )
 
+trigger = Table(
+    "trigger",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=False, comment="of one wait of one task, never used again"),
+    Column("task_id", Id, nullable=False),
+    Column("attempt_id", Id, nullable=False),
+    Column("path", Text, nullable=False, comment="of the trigger's class"),
+    Column("arguments", Text, nullable=False),
+    Column("priority", Integer, nullable=False),
+    Column("agent_id", Id, comment="the triggerer that runs it, under its lease"),
+    Column("is_given_up", Boolean, nullable=False, comment="nobody waits; its work outside is still to be ended"),
+    Column("created_at", Instant, nullable=False),
+    # A task waits for one trigger at a time.
+    Index("uq_trigger_task", "task_id", unique=True, **_where("NOT is_given_up")),
+    Index("ix_trigger_free", "id", **_where("agent_id IS NULL")),
+    Index("ix_trigger_agent", "agent_id", **_where("agent_id IS NOT NULL")),
+)
+
 pool = Table(
     "pool",
     metadata,
     Column("name", Text, primary_key=True),
     Column("slots", Integer, nullable=False, comment="-1: without limit"),
+    Column(
+        "includes_deferred",
+        Boolean,
+        nullable=False,
+        default=False,
+        comment="whether deferred tasks take slots",
+    ),
 )
 
 agent = Table(
     "agent",
     metadata,
     Column("id", Id, primary_key=True, autoincrement=True),
-    Column("kind", Text, nullable=False, comment="agent or scheduler"),
+    Column("kind", Text, nullable=False, comment="agent, scheduler or triggerer"),
     Column("name", Text, nullable=False),
     Column("place", Text, nullable=False, comment="tells whether two processes see the same process ids"),
     Column("pid", Integer, nullable=False),

@@ -20,7 +20,7 @@ _POSTGRES_TYPES = {
 }  # fmt: skip
 _TEXT = {
     "key", "kind", "isolation", "operator", "trigger_rule", "body", "pool", "queue", "state", "error", "decision",
-    "poll_state",
+    "poll_state", "resume",
 }  # fmt: skip
 
 TASK_COLUMNS = tuple(field.name for field in msgspec.structs.fields(Task))

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.definition import NOOP
+from headrace.definition import NOOP, Deferral
 from headrace.handoff import RETURN_VALUE, TaskError, TaskRequest, TaskResult
 from headrace.testing.random_workflows import fragment
 
@@ -34,6 +34,9 @@ class Endings:
             return self._failure()
         if choice < 0.92:
             return {"outcome": "skipped"}
+        if choice < 0.95 and request.resume is None:
+            seconds = self._random.choice((0.0, 5.0))
+            return {"outcome": "deferred", "deferral": Deferral(trigger="a.Trigger", timeout_seconds=seconds)}
         if request.poll_state.get("calls", 0) < 2:
             calls = request.poll_state.get("calls", 0) + 1
             seconds = self._random.choice((0.0, 5.0))

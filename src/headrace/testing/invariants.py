@@ -37,6 +37,7 @@ ACTIVE = Sql(
     FROM task JOIN attempt ON attempt.id = task.attempt_id WHERE task.state IN ('queued', 'running', 'restarting')
     """
 )
+TRIGGERS = Sql("SELECT task_id FROM trigger WHERE attempt_id IN :ids[] AND NOT is_given_up")
 LOST = Sql("SELECT id FROM agent WHERE is_lost")
 RUNNING = Sql("SELECT workflow_id, id FROM attempt WHERE state = 'running'")
 DOUBLES = Sql(
@@ -173,6 +174,10 @@ class Checker:
             tasks = {task.id: task for task in (to_task(row) for row in tx.run(TASKS, parameters))}
             edges = [(row[0], row[1], bool(row[2])) for row in tx.run(EDGES, parameters)]
             attempts = tx.run(ATTEMPTS, parameters)
+            triggers = sorted(row[0] for row in tx.run(TRIGGERS, parameters))
+        deferred = sorted(task.id for task in tasks.values() if task.state is State.DEFERRED)
+        if triggers != deferred:
+            raise Violation(f"tasks {deferred} wait for triggers, and there are triggers for tasks {triggers}")
         for task in tasks.values():
             self._check_task(task)
         recount(tasks, edges)

@@ -26,7 +26,7 @@ from headrace.testing.past_check import held_up_attempts
 from headrace.testing.random_workflows import POOLS, random_workflow
 from headrace.testing.recounting import Violation
 
-ADD_POOL = Sql("INSERT INTO pool (name, slots) VALUES (:name, :slots)")
+ADD_POOL = Sql("INSERT INTO pool (name, slots, includes_deferred) VALUES (:name, :slots, false)")
 PAUSE = Sql("UPDATE workflow SET is_paused = :is_paused WHERE id = :id")
 ACTIVE = Sql("SELECT id, run_id, workflow_id FROM attempt WHERE state IN ('queued', 'running') ORDER BY id")
 _NEWEST = "SELECT max(id) FROM attempt GROUP BY run_id"

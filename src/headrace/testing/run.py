@@ -8,15 +8,17 @@ from typing import Any
 import msgspec
 
 from headrace.clock import Clock, to_micros
-from headrace.handoff import RETURN_VALUE
+from headrace.handoff import RETURN_VALUE, Fired
 from headrace.state import State
 from headrace.store import (
+    RunGraph,
     Store,
     TaskRow,
     Transaction,
     add_attempt,
     cancel_attempt,
     clear_tasks,
+    fire_triggers,
     latest_attempt,
     list_tasks,
     list_tries,
@@ -29,6 +31,7 @@ from headrace.store.sql import Sql
 
 RUN = Sql("SELECT state, reason, workflow_id FROM run WHERE id = :id")
 STORY = Sql("SELECT after FROM event WHERE attempt_id = :attempt_id AND task_id = :task_id ORDER BY id")
+TRIGGER = Sql("SELECT id FROM trigger WHERE task_id = :task_id AND NOT is_given_up")
 RUN_STORY = Sql("SELECT after FROM event WHERE attempt_id = :attempt_id AND task_id IS NULL ORDER BY id")
 
 
@@ -130,6 +133,16 @@ class Run:
         def work(tx: Transaction) -> None:
             add_attempt(tx, self.id, workflow_id, resumes, "", self._now)
             start_queued_runs(tx, workflow_id, self._now)
+
+        self._store.transact(work)
+
+    def fire(self, name: str, event: Any = None, **told: Any) -> None:
+        """The trigger that a task waits for has this to tell; `error`, `outcome` and `values` as in `handoff.Fired`."""
+        task_id = self.task(name).id
+
+        def work(tx: Transaction) -> None:
+            ((trigger_id,),) = tx.run(TRIGGER, {"task_id": task_id})
+            fire_triggers(tx, RunGraph(tx, self._now), [Fired(trigger_id=trigger_id, event=event, **told)], None, {})
 
         self._store.transact(work)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from headrace.authoring.dag.calling_back import calls_back_of_run, calls_back_of_task
 from headrace.authoring.dag.dags import DAG, aware, effective_leaves
+from headrace.authoring.dag.deferral import initial_deferral
 from headrace.authoring.dag.executor_options import executor_options
 from headrace.authoring.dag.order import clamped, effective_weights
 from headrace.authoring.dag.schedules import schedule_of, timezone_name
@@ -91,6 +92,7 @@ def _node(dag: DAG, task: Any, root: Path, priority: int, decides: bool) -> Node
         retry=_retry(settings),
         expand=task.expansion.length() if task.is_mapped else None,
         decides=decides,
+        deferral=None if task.is_mapped else initial_deferral(task),
         isolation=isolation,
         past=_past(dag, settings),
         cleans_up=task.is_teardown,

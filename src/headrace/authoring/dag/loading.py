@@ -38,7 +38,7 @@ def load_dag_file(root: Path, file: str, content: bytes | None = None) -> DagFil
     With `content`, these bytes are executed in place of the file's.
     """
     root = root.resolve()
-    importlib.import_module(_IMPORT_HOOK).install()
+    serve_import_paths()
     _put_on_path(root, root / file)
     dags = _by_id(_collect(root, file, content), root, file)
     try:
@@ -48,6 +48,11 @@ def load_dag_file(root: Path, file: str, content: bytes | None = None) -> DagFil
     except Exception as error:
         raise LoadError(f"`{file}` could not be compiled: {_describe(error)}", file=file) from error
     return DagFile(root=root, file=file, workflows=workflows, dags=dags)
+
+
+def serve_import_paths() -> None:
+    """Have `import airflow` lead to our classes in this process."""
+    importlib.import_module(_IMPORT_HOOK).install()
 
 
 def _put_on_path(root: Path, path: Path) -> None:

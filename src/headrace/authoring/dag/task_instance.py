@@ -96,6 +96,7 @@ class TaskInstance(OtherRuns):
         max_tries: int = 0,
         first_started_at: datetime | None = None,
         waited_seconds: float = 0.0,
+        started_at: datetime | None = None,
     ) -> None:
         self.task = task
         self.dag = dag
@@ -107,7 +108,7 @@ class TaskInstance(OtherRuns):
         self.try_number = try_number
         self.max_tries = max_tries
         self.state = "running"
-        self.started_at = datetime.now(UTC)
+        self.started_at = started_at or datetime.now(UTC)
         self.first_started_at = first_started_at or self.started_at
         """When the first try of the series began: retries and reschedules do not change it, clearing does."""
         self.waited_seconds = waited_seconds

@@ -32,17 +32,26 @@ def command(context: click.Context, as_json: bool, url: str | None) -> None:
 @command.command("set", context_settings={"ignore_unknown_options": True})
 @click.argument("name")
 @click.argument("slots", type=click.IntRange(-1))
+@click.option(
+    "--include-deferred/--exclude-deferred",
+    "includes_deferred",
+    default=None,
+    help="Whether tasks that wait for a trigger take slots; at first they do not.",
+)
 @json_option
 @store_option
 @click.pass_obj
-def set_command(outer: str | None, name: str, slots: int, as_json: bool, url: str | None) -> None:
+def set_command(
+    outer: str | None, name: str, slots: int, includes_deferred: bool | None, as_json: bool, url: str | None
+) -> None:
     """Create pool NAME with so many SLOTS, or change them; -1 is without limit."""
     with opened(url or outer) as here:
-        row = change_pool(here.store, name, slots)
+        row = change_pool(here.store, name, slots, includes_deferred)
     if as_json:
         print_json(row._asdict())
     else:
-        click.echo(f"pool `{row.name}` has {_slots(row)} slot{'' if row.slots == 1 else 's'}")
+        deferred = ", deferred tasks included" if row.includes_deferred else ""
+        click.echo(f"pool `{row.name}` has {_slots(row)} slot{'' if row.slots == 1 else 's'}{deferred}")
 
 
 @command.command("delete")

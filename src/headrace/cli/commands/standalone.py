@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from headrace.actions.parts import Parts
-from headrace.actions.serving import Serving, serve_agent, serve_projects, serve_scheduler
+from headrace.actions.serving import Serving, serve_agent, serve_projects, serve_scheduler, serve_triggerer
 from headrace.cli.options import store_option
 from headrace.cli.serving import drain_option, project_folder, serve
 from headrace.errors import UsageError
@@ -21,7 +21,7 @@ from headrace.settings import load_settings
 def command(
     folders: tuple[str, ...], projects: tuple[str, ...], slots: int | None, drain_seconds: float, url: str | None
 ) -> None:
-    """Scheduler and agent in one, watching FOLDERS of workflows; without any, the `projects` settings."""
+    """Scheduler, agent and triggerer in one, watching FOLDERS of workflows; without any, the `projects` settings."""
     settings = load_settings()
     watched = [project_folder(text) for text in (*folders, *projects)] or list(settings.projects)
     names = [folder.name for folder in watched]
@@ -32,7 +32,7 @@ def command(
         raise UsageError(f"two folders are called project `{twice}`", hint="name one as `--projects NAME=PATH`")
     parts = Parts.open(settings, url)
     agent = serve_agent(parts, slots=slots, queues=None, name="", drain_seconds=drain_seconds)
-    serving = Serving(parts, [agent, serve_scheduler(parts), serve_projects(parts, watched)])
+    serving = Serving(parts, [agent, serve_triggerer(parts), serve_scheduler(parts), serve_projects(parts, watched)])
     count = slots or settings.agent.slots
     shown = ", ".join(f"`{name}`" for name in names)
     serve(

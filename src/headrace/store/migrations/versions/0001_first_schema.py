@@ -44,7 +44,7 @@ def upgrade() -> None:
     _create_tasks()
     _create_others()
     op.execute("INSERT INTO counter (name, next) VALUES ('task', 1)")
-    op.execute("INSERT INTO pool (name, slots) VALUES ('default_pool', 128)")
+    op.execute("INSERT INTO pool (name, slots, includes_deferred) VALUES ('default_pool', 128, false)")
 
 
 def _create_files() -> None:
@@ -158,7 +158,6 @@ def _create_runs() -> None:
     )
     op.create_index("ix_run_active", "run", ["workflow_id", "id"], **_where("state IN ('queued', 'running')"))
     op.create_index("ix_run_ended", "run", ["ended_at"], **_where("ended_at IS NOT NULL"))
-    op.create_index("ix_run_logical", "run", ["workflow_id", "logical_at"], **_where("logical_at IS NOT NULL"))
     op.create_index("ix_run_queued", "run", ["run_after"], **_where("state = 'queued'"))
     op.create_table(
         "attempt",
@@ -251,6 +250,7 @@ def _create_tasks() -> None:
         Column("error", Text),
         Column("decision", Text),
         Column("poll_state", Text),
+        Column("resume", Text),
         CheckConstraint(TASK_STATES, name=op.f("ck_task_state")),
         PrimaryKeyConstraint("id", name="pk_task"),
     )
@@ -261,6 +261,7 @@ def _create_tasks() -> None:
         **_where("state IN ('queued', 'running', 'restarting')"),
     )
     op.create_index("ix_task_agent", "task", ["agent_id"], **_where("agent_id IS NOT NULL"))
+    op.create_index("ix_task_deferred", "task", ["pool", "attempt_id", "pool_slots"], **_where("state = 'deferred'"))
     op.create_index("ix_task_due", "task", ["due_at"], **_where("due_at IS NOT NULL"))
     op.create_index("ix_task_parent", "task", ["parent_id"])
     op.create_index(
@@ -301,6 +302,22 @@ def _create_tasks() -> None:
         PrimaryKeyConstraint("task_id", "kind", "name", name="pk_value"),
     )
     op.create_index("ix_value_params", "value", ["attempt_id", "task_id"], **_where("kind IN ('export', 'store')"))
+    op.create_table(
+        "trigger",
+        Column("id", ID, autoincrement=False, nullable=False, comment="of one wait of one task, never used again"),
+        Column("task_id", ID, nullable=False),
+        Column("attempt_id", ID, nullable=False),
+        Column("path", Text, nullable=False, comment="of the trigger's class"),
+        Column("arguments", Text, nullable=False),
+        Column("priority", Integer, nullable=False),
+        Column("agent_id", ID, comment="the triggerer that runs it, under its lease"),
+        Column("is_given_up", Boolean, nullable=False, comment="nobody waits; its work outside is still to be ended"),
+        Column("created_at", BigInteger, nullable=False),
+        PrimaryKeyConstraint("id", name="pk_trigger"),
+    )
+    op.create_index("ix_trigger_agent", "trigger", ["agent_id"], **_where("agent_id IS NOT NULL"))
+    op.create_index("ix_trigger_free", "trigger", ["id"], **_where("agent_id IS NULL"))
+    op.create_index("uq_trigger_task", "trigger", ["task_id"], unique=True, **_where("NOT is_given_up"))
 
 
 def _create_others() -> None:
@@ -308,12 +325,13 @@ def _create_others() -> None:
         "pool",
         Column("name", Text, nullable=False),
         Column("slots", Integer, nullable=False, comment="-1: without limit"),
+        Column("includes_deferred", Boolean, nullable=False, comment="whether deferred tasks take slots"),
         PrimaryKeyConstraint("name", name="pk_pool"),
     )
     op.create_table(
         "agent",
         Column("id", ID, autoincrement=True, nullable=False),
-        Column("kind", Text, nullable=False, comment="agent or scheduler"),
+        Column("kind", Text, nullable=False, comment="agent, scheduler or triggerer"),
         Column("name", Text, nullable=False),
         Column("place", Text, nullable=False, comment="tells whether two processes see the same process ids"),
         Column("pid", Integer, nullable=False),
