@@ -158,6 +158,7 @@ def _create_runs() -> None:
     )
     op.create_index("ix_run_active", "run", ["workflow_id", "id"], **_where("state IN ('queued', 'running')"))
     op.create_index("ix_run_ended", "run", ["ended_at"], **_where("ended_at IS NOT NULL"))
+    op.create_index("ix_run_logical", "run", ["workflow_id", "logical_at"], **_where("logical_at IS NOT NULL"))
     op.create_index("ix_run_queued", "run", ["run_after"], **_where("state = 'queued'"))
     op.create_table(
         "attempt",
