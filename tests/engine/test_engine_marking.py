@@ -112,6 +112,21 @@ def test_a_group_is_marked_with_everything_in_it(engine):
     assert run.state == "success"
 
 
+def test_a_group_that_never_opened_is_decided_again_when_a_task_in_it_is_marked(engine):
+    run = engine.start_dig("""
+        +first:
+          sh>: exit 1
+        +group:
+          +inner:
+            echo>: no
+    """)
+    engine.settle()
+    assert run.states()["+main+group"] == "upstream_failed"
+    run.mark("failed", "+inner")
+    assert run.states()["+main+group"] == "upstream_failed"
+    assert run.state == "failed"
+
+
 @pytest.mark.parametrize("state", ["success", "failed"])
 def test_marking_a_run_ends_what_runs_and_skips_the_rest_but_cleans_up(engine, state):
     run = engine.start(flow(node("a"), node("b", "a"), node("down", "b", trigger_rule="all_done", cleans_up=True)))
