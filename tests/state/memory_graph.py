@@ -75,6 +75,9 @@ class MemoryGraph:
     def children(self, ids: Collection[int]) -> list[Task]:
         return [task for task_id in ids for task in self._by_parent.get(task_id, ()) if not task.is_superseded]
 
+    def instances(self, mapped_ids: Collection[int], indexes: Collection[int]) -> list[Task]:
+        return [task for task in self.children(mapped_ids) if task.is_instance and task.map_index in indexes]
+
     def by_key(self, attempt_id: int, keys: Collection[str]) -> list[Task]:
         return [task for task in self.live if task.key in keys and not task.is_instance]
 

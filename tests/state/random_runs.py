@@ -47,7 +47,43 @@ def workflows(draw, rules: tuple[str, ...] = TRIGGER_RULES, max_size: int = 8, i
     nodes: list[Node] = []
     for index in range(draw(st.integers(1, max_size))):
         nodes.append(draw(_nodes(f"n{index}", tuple(nodes), rules, is_simple)))
+    if draw(st.booleans()):
+        nodes += draw(_lockstep(tuple(nodes), rules, is_simple))
     return workflow(*nodes, **({} if is_simple else retries(draw)))
+
+
+@st.composite
+def _lockstep(draw, earlier: tuple[Node, ...], rules: tuple[str, ...], is_simple: bool) -> list[Node]:
+    """A few tasks that keep pace, somewhere in the tree, and what waits for them."""
+    sources = [node.key for node in earlier if node.kind != "group" and node.parent == ""]
+    source = draw(st.sampled_from([None, *sources]))
+    length = Length(op="literal", length=draw(st.integers(int(is_simple), 3)))
+    length = length if source is None else Length(op="result", task=source)
+    nodes: list[Node] = []
+    for index in range(draw(st.integers(1, 4))):
+        before = [node.key for node in nodes]
+        upstream = draw(st.lists(st.sampled_from(before), min_size=1, max_size=2, unique=True)) if before else []
+        others = [node.key for node in earlier if node.parent == "" and node.kind != "group"]
+        if others and draw(st.integers(0, 3)) == 0:
+            upstream.append(draw(st.sampled_from(others)))
+        if source is not None and not before and source not in upstream:
+            upstream.append(source)
+        nodes.append(
+            Node(
+                key=f"g{index}",
+                parent="",
+                kind="mapped",
+                expand=length,
+                lockstep="g",
+                upstream=tuple(upstream),
+                setups=tuple(upstream[:1]) if draw(st.booleans()) else (),
+                trigger_rule=draw(st.sampled_from(rules)),
+                decides=draw(st.booleans()),
+                operator="work",
+                **retries(draw),
+            )
+        )
+    return [*nodes, Node(key="after", parent="", upstream=(draw(st.sampled_from(nodes)).key,), operator="work")]
 
 
 @st.composite

@@ -30,12 +30,16 @@ def check(engine) -> None:
 def recount(engine, task: Task) -> dict[str, int]:
     """The counters that a task should have."""
     counters = dict.fromkeys(COUNTERS, 0)
-    for edge in [] if task.is_instance else engine.graph.edges:
+    lockstep = engine.graph.node(task).lockstep
+    waits = not task.is_instance or (lockstep and task.state is not State.REMOVED)
+    for edge in engine.graph.edges if waits else []:
         upstream = engine.graph.all[edge.upstream_id]
-        if edge.downstream_id != task.id or upstream.is_superseded:
+        if edge.downstream_id != task.origin_id or upstream.is_superseded:
             continue
-        ends = _present(engine, upstream) if upstream.kind == "mapped" else []
-        for end in ends or [upstream]:
+        ends = (_present(engine, upstream) if upstream.kind == "mapped" else []) or [upstream]
+        if task.is_instance and ends[0].is_instance and engine.graph.node(upstream).lockstep == lockstep:
+            ends = [end for end in ends if end.map_index == task.map_index]
+        for end in ends:
             counters["expected"] += 1
             counters["setups"] += edge.is_setup
             if end.state in FINISHED:

@@ -27,6 +27,7 @@ def check_nodes(nodes: Sequence[Node], owner: str, *, is_fragment: bool) -> None
         _check_node(node, by_key, owner, is_root=node is nodes[0] and not is_fragment, is_fragment=is_fragment)
         if node.on_failure:
             check_nodes(node.on_failure, owner, is_fragment=True)
+    _check_lockstep(nodes, owner)
     cycle = find_cycle(nodes)
     if cycle is not None:
         path = " → ".join(f"`{key}`" for key in cycle)
@@ -75,6 +76,18 @@ def _check_node(node: Node, by_key: dict[str, Node], owner: str, *, is_root: boo
         raise DefinitionError(
             f"task `{node.key}` of {owner} must be mapped exactly if it has a length", file=file, line=line
         )
+
+
+def _check_lockstep(nodes: Sequence[Node], owner: str) -> None:
+    first: dict[str, Node] = {}
+    for node in nodes:
+        if node.lockstep and first.setdefault(node.lockstep, node).expand != node.expand:
+            raise DefinitionError(
+                f"tasks `{first[node.lockstep].key}` and `{node.key}` of {owner} are in lockstep `{node.lockstep}`,"
+                " so they must have the same length",
+                file=node.place.file or None,
+                line=node.place.line,
+            )
 
 
 def _check_parent(node: Node, parent: Node | None, owner: str) -> None:

@@ -142,6 +142,9 @@ class Node(Data, frozen=True, kw_only=True):
     """Sees what its siblings stored, without waiting for them: a failure's handler, which looks back."""
     expand: Length | None = None
     """mapped: how many instances. None for other kinds."""
+    lockstep: str = ""
+    """mapped: nodes with the same word are multiplied alike and as soon as their length is known, and an instance waits
+    only for those instances of the others that have its own index."""
     decides: bool = True
     """Whether its failure fails its parent. False for inner tasks of a Python DAG, whose result its leaves decide."""
     deferral: Deferral | None = None

@@ -19,6 +19,7 @@ from headrace.state import clearing, deferring, marking, stopping
 from headrace.state.agenda import Agenda
 from headrace.state.counting import count_children, tally_of
 from headrace.state.graph import Graph
+from headrace.state.lockstep import are_in_step, counting_instances, lockstep_of
 from headrace.state.mapping import expand
 from headrace.state.retry import has_try_left, retry_delay_seconds
 from headrace.state.rules import VERDICT_STATE, Verdict, decide
@@ -264,6 +265,9 @@ class Advance:
         if self._agenda.is_cancelled(task):
             self._agenda.finish(task, State.CANCELED, Actor.ADVANCE)
             return
+        if lockstep_of(self._graph, task) and task.kind == "mapped":
+            expand(self._agenda, task)  # its instances have the rule, each for its own index
+            return
         verdict = decide(task.trigger_rule, tally_of(task))
         if verdict is Verdict.WAIT or self._graph.waits_for_past(task, is_skipping=verdict is not Verdict.RUN):
             return
@@ -318,20 +322,32 @@ class Advance:
         elif result.skipped:
             task.decision = _json.encode({"skipped": result.skipped}).decode()
             for other in self._graph.by_key(task.attempt_id, result.skipped):
-                self._skip(other)
+                self._skip(task, other)
 
     def _follow(self, task: Task, followed: Sequence[str]) -> None:
         """A branch: its direct downstream tasks that were not chosen are skipped at once."""
         task.decision = _json.encode({"followed": followed}).decode()
-        if task.is_instance:
-            return  # each instance of a mapped branch decides for its own index only
         for link in self._graph.downstream([task.origin_id]):
             if link.far.key not in followed:
-                self._skip(link.far)
+                self._skip(task, link.far)
 
-    def _skip(self, task: Task) -> None:
-        if task.state in (State.NONE, State.SCHEDULED):
-            self._agenda.finish(task, State.SKIPPED, Actor.ADVANCE, "a branch was not taken")
+    def _skip(self, branch: Task, task: Task) -> None:
+        """A branch decided against a task; an instance of a branch does so for its own index only."""
+        if branch.is_instance:
+            skipped = self._in_step(branch, task)
+        else:
+            skipped = [task, *counting_instances(self._graph, task)]
+        for one in skipped:
+            if one.state in (State.NONE, State.SCHEDULED):
+                self._agenda.finish(one, State.SKIPPED, Actor.ADVANCE, "a branch was not taken")
+
+    def _in_step(self, branch: Task, task: Task) -> list[Task]:
+        if not are_in_step(self._graph, branch, task):
+            return []
+        (parent,) = self._graph.tasks([task.parent_id or 0])
+        if task.state is State.NONE and parent.state is State.PLANNED:
+            expand(self._agenda, task)  # one of them has its instances, so the length is known
+        return self._graph.instances([task.id], [branch.map_index])
 
     def _call_again(self, task: Task, result: TaskResult) -> None:
         task.poll_state = _json.encode(result.poll_state).decode() if result.poll_state else None

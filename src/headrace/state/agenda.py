@@ -9,6 +9,7 @@ from headrace.handoff import RUN_ENDED, TRY_DIED, Errand, TaskError
 from headrace.state.counting import count_upstream, credit, credit_parent
 from headrace.state.graph import Graph, Link
 from headrace.state.growth import Edge, grow_tasks
+from headrace.state.lockstep import instances_told, with_counting_instances
 from headrace.state.task import FINISHED, Actor, Attempt, Event, State, Task, check_move
 
 
@@ -175,8 +176,9 @@ class Agenda:
         parents = {p.id: p for p in self.graph.tasks({t.parent_id for t in finished if t.parent_id is not None})}
         for task in finished:
             for link in links.get(task.origin_id, ()) if not task.is_expanded else ():
-                credit(link.far, task.state, is_setup=link.is_setup)
-                self.touch(link.far)
+                for told in (link.far, *instances_told(self.graph, task, link)):
+                    credit(told, task.state, is_setup=link.is_setup)
+                    self.touch(told)
             if task.parent_id is None:
                 self._end_attempt(task)
             else:
@@ -185,7 +187,7 @@ class Agenda:
     def count_upstream(self, tasks: Iterable[Task]) -> None:
         """Count anew what these wait for. What a branch has decided against stays skipped."""
         self.credit_finished()
-        tasks = list(tasks)
+        tasks = with_counting_instances(self.graph, tasks)
         excluded = count_upstream(self.graph, tasks)
         for task in tasks:
             self.touch(task)

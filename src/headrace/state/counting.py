@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from headrace.state.graph import Graph, Link
+from headrace.state.lockstep import are_in_step, lockstep_of
 from headrace.state.rules import Tally
 from headrace.state.task import FAILURES, FINISHED, State, Task
 
@@ -29,6 +30,12 @@ def tally_of(task: Task) -> Tally:
         task.setups_skipped,
         task.map_index,
     )
+
+
+def forget_upstream(task: Task) -> None:
+    """As if it waited for nobody."""
+    task.expected = task.succeeded = task.skipped = task.failed = task.upstream_failed = task.removed = 0
+    task.setups = task.setups_succeeded = task.setups_skipped = 0
 
 
 def credit(task: Task, state: State, *, is_setup: bool) -> None:
@@ -76,15 +83,23 @@ def count_children(graph: Graph, parents: Sequence[Task]) -> None:
 
 def count_upstream(graph: Graph, tasks: Iterable[Task]) -> list[Task]:
     """Count anew what these have seen of their upstream tasks; returns those that a branch has decided against."""
-    waiting = {task.id: task for task in tasks if not task.is_instance and not task.is_superseded}
-    links: dict[int, list[Link]] = {task_id: [] for task_id in waiting}
-    for link in graph.upstream(list(waiting)) if waiting else ():
+    waiting = [task for task in tasks if _counts(graph, task) and not task.is_superseded]
+    links: dict[int, list[Link]] = {task.origin_id: [] for task in waiting}
+    for link in graph.upstream(list(links)) if links else ():
         links[link.near_id].append(link)
     instances = _instances(graph, {link.far.id for near in links.values() for link in near if link.far.is_expanded})
-    for task_id, task in waiting.items():
-        _count_one(task, links[task_id], instances)
+    excluded = []
+    for task in waiting:
+        ends = [(link, _ends(graph, task, link, instances)) for link in links[task.origin_id]]
+        _count_one(task, ends)
         graph.touch(task)
-    return [task for task_id, task in waiting.items() if any(_excludes(link.far, task) for link in links[task_id])]
+        if any(_excludes(end, task) for _, some in ends for end in some if _decides_about(graph, end, task)):
+            excluded.append(task)
+    return excluded
+
+
+def _counts(graph: Graph, task: Task) -> bool:
+    return not task.is_instance or lockstep_of(graph, task) != ""
 
 
 def _instances(graph: Graph, mapped_ids: set[int]) -> dict[int, list[Task]]:
@@ -95,16 +110,30 @@ def _instances(graph: Graph, mapped_ids: set[int]) -> dict[int, list[Task]]:
     return instances
 
 
-def _count_one(task: Task, links: Sequence[Link], instances: dict[int, list[Task]]) -> None:
-    task.expected = task.succeeded = task.skipped = task.failed = task.upstream_failed = task.removed = 0
-    task.setups = task.setups_succeeded = task.setups_skipped = 0
-    for link in links:
-        ends = instances.get(link.far.id, [link.far])
+def _ends(graph: Graph, task: Task, link: Link, instances: dict[int, list[Task]]) -> list[Task]:
+    """What a task waits for at the other end of a link: one task, or instances that stand for it."""
+    far = link.far
+    ends = instances.get(far.id)
+    if ends is None:
+        return [far]
+    if task.is_instance and are_in_step(graph, task, far):
+        return [end for end in ends if end.map_index == task.map_index]
+    return ends
+
+
+def _count_one(task: Task, links: Sequence[tuple[Link, list[Task]]]) -> None:
+    forget_upstream(task)
+    for link, ends in links:
         task.expected += len(ends)
         task.setups += len(ends) * link.is_setup
         for end in ends:
             if end.state in FINISHED:
                 credit(task, end.state, is_setup=link.is_setup)
+
+
+def _decides_about(graph: Graph, end: Task, task: Task) -> bool:
+    """A branching task decides about whoever waits for it, an instance of one only about its own index."""
+    return not end.is_instance or (task.is_instance and are_in_step(graph, end, task))
 
 
 def _excludes(branch: Task, task: Task) -> bool:

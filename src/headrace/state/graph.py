@@ -55,6 +55,10 @@ class Graph(Protocol):
         """Live children."""
         ...
 
+    def instances(self, mapped_ids: Collection[int], indexes: Collection[int]) -> list[Task]:
+        """Live instances of mapped tasks that have one of these indexes."""
+        ...
+
     def by_key(self, attempt_id: int, keys: Collection[str]) -> list[Task]:
         """Live tasks with these keys, without instances."""
         ...

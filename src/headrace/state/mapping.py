@@ -6,14 +6,16 @@ import copy
 from collections.abc import Sequence
 
 from headrace.state.agenda import Agenda
-from headrace.state.counting import count_children
+from headrace.state.counting import count_children, forget_upstream
 from headrace.state.expansion import instance_count, source_keys
+from headrace.state.graph import Link
 from headrace.state.growth import new_task
+from headrace.state.lockstep import are_in_step, counting_instances, lockstep_of
 from headrace.state.task import Actor, State, Task
 
 
 def expand(agenda: Agenda, task: Task) -> None:
-    """Give a mapped task as many instances as its sources say, all scheduled."""
+    """Give a mapped task as many instances as its sources say, all scheduled; in lockstep each waits for its turn."""
     graph = agenda.graph
     length = graph.node(task).expand
     assert length is not None, "checked when the workflow was compiled"
@@ -43,31 +45,46 @@ def _give_up(agenda: Agenda, task: Task, existing: Sequence[Task], state: State,
 
 def _set_instances(agenda: Agenda, task: Task, existing: Sequence[Task], count: int) -> None:
     """Make it have exactly `count` instances that are not removed."""
-    for instance in sorted(existing, key=lambda one: one.map_index):
-        _adjust(agenda, task, instance, count)
-    added = _add_instances(agenda, task, range(len(existing), count))
+    opening = [one for one in sorted(existing, key=lambda one: one.map_index) if _adjust(agenda, task, one, count)]
+    opening += _add_instances(agenda, task, range(len(existing), count))
     downstream = agenda.graph.downstream([task.id])
     if existing:
         count_children(agenda.graph, [task])
         agenda.count_upstream([link.far for link in downstream])
+    else:
+        task.children = task.children_open = len(opening)
+        _expect_more(agenda, task, downstream, count)
+    if lockstep_of(agenda.graph, task):
+        agenda.count_upstream([task])
         return
-    task.children = task.children_open = len(added)
+    for instance in opening:
+        agenda.schedule(instance, Actor.ADVANCE, is_new_try=True)
+
+
+def _expect_more(agenda: Agenda, task: Task, downstream: Sequence[Link], count: int) -> None:
+    """Whoever waited for one task waits for its instances now; in lockstep still for a single one."""
     for link in downstream:
-        link.far.expected += count - 1
-        link.far.setups += (count - 1) * link.is_setup
-        agenda.graph.touch(link.far)
+        waiting = [link.far]
+        if not are_in_step(agenda.graph, task, link.far):
+            waiting += counting_instances(agenda.graph, link.far)
+        for one in waiting:
+            one.expected += count - 1
+            one.setups += (count - 1) * link.is_setup
+            agenda.graph.touch(one)
 
 
-def _adjust(agenda: Agenda, task: Task, instance: Task, count: int) -> None:
-    """Bring an instance of an earlier expansion into the present one."""
+def _adjust(agenda: Agenda, task: Task, instance: Task, count: int) -> bool:
+    """Bring an instance of an earlier expansion into the present one. True: it has to be opened."""
     if instance.map_index >= count:
         if instance.state is not State.REMOVED:
             instance.agent_id = None
+            forget_upstream(instance)
             agenda.move(instance, State.REMOVED, Actor.ADVANCE)
-    elif instance.state in (State.NONE, State.REMOVED):
-        if instance.state is State.REMOVED:
-            instance.max_tries = instance.try_number + agenda.graph.node(task).retry.limit
-        agenda.schedule(instance, Actor.ADVANCE, is_new_try=True)
+        return False
+    if instance.state is State.REMOVED:
+        instance.max_tries = instance.try_number + agenda.graph.node(task).retry.limit
+        agenda.move(instance, State.NONE, Actor.ADVANCE)
+    return instance.state is State.NONE
 
 
 def _add_instances(agenda: Agenda, task: Task, indexes: range) -> list[Task]:
@@ -76,8 +93,6 @@ def _add_instances(agenda: Agenda, task: Task, indexes: range) -> list[Task]:
     ids = agenda.graph.new_ids(len(indexes))
     added = [_instance(template, task_id, index) for task_id, index in zip(ids, indexes, strict=True)]
     agenda.graph.add(added, ())
-    for instance in added:
-        agenda.schedule(instance, Actor.ADVANCE, is_new_try=True)
     return added
 
 

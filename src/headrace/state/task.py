@@ -110,7 +110,7 @@ def _moves() -> tuple[Move, ...]:
         Move(s.SUCCESS, s.PLANNED, (a.USER,), "a task below it was cleared"),
         Move(s.SKIPPED, s.PLANNED, (a.USER,), "a task below it was cleared"),
         Move(s.CANCELED, s.PLANNED, (a.USER,), "a task below it was cleared"),
-        Move(s.REMOVED, s.SCHEDULED, (a.ADVANCE,), "the mapping grew again"),
+        Move(s.REMOVED, s.NONE, (a.ADVANCE,), "the mapping grew again"),
         Move(s.RESTARTING, s.REMOVED, (a.ADVANCE,), "the mapping shrank"),
         Move(s.SUCCESS, s.REMOVED, (a.ADVANCE,), "the mapping shrank"),
         Move(s.FAILED, s.REMOVED, (a.ADVANCE,), "the mapping shrank"),

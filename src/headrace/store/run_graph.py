@@ -76,6 +76,12 @@ UPSTREAM = Sql(
     """
 )
 CHILDREN = Sql(f"SELECT {SELECTED} FROM task WHERE parent_id IN :ids[] AND NOT is_superseded ORDER BY id")
+INSTANCES = Sql(
+    f"""
+    SELECT {SELECTED} FROM task
+    WHERE parent_id IN :ids[] AND map_index IN :indexes[] AND origin_id = parent_id AND NOT is_superseded
+    """
+)
 BY_KEY = Sql(
     f"""
     SELECT {SELECTED} FROM task
@@ -210,9 +216,20 @@ class RunGraph:
             found += [self._tasks[child_id] for child_id in self._children.get(task_id, ())]
         return [task for task in found if not task.is_superseded]
 
+    def instances(self, mapped_ids: Collection[int], indexes: Collection[int]) -> list[Task]:
+        added = [self._tasks[child_id] for task_id in mapped_ids for child_id in self._children.get(task_id, ())]
+        found = [task for task in added if task.map_index in indexes and task.is_instance]
+        stored = [task_id for task_id in mapped_ids if task_id not in self._added]
+        if stored:
+            rows = self._tx.run(INSTANCES, {"ids": stored, "indexes": list(indexes)})
+            found += [self._known(to_task(row)) for row in rows]
+        return [task for task in found if not task.is_superseded]
+
     def by_key(self, attempt_id: int, keys: Collection[str]) -> list[Task]:
         rows = self._tx.run(BY_KEY, {"attempt_id": attempt_id, "keys": list(keys)})
-        return [task for task in (self._known(to_task(row)) for row in rows) if not task.is_superseded]
+        found = [self._known(to_task(row)) for row in rows]
+        found += [task for task in self._added.values() if task.attempt_id == attempt_id and _is_called(task, keys)]
+        return [task for task in found if not task.is_superseded]
 
     def unfinished(self, attempt_id: int) -> list[Task]:
         tasks = [self._known(to_task(row)) for row in self._tx.run(OF_ATTEMPT, {"attempt_id": attempt_id})]
@@ -366,3 +383,7 @@ class RunGraph:
             if edge.upstream_id in ids:
                 link = Link(edge.upstream_id, self._tasks[edge.downstream_id], edge.is_setup)
                 self._downstream[edge.upstream_id].append(link)
+
+
+def _is_called(task: Task, keys: Collection[str]) -> bool:
+    return task.map_index < 0 and task.key in keys

@@ -180,9 +180,20 @@ class Checker:
             raise Violation(f"tasks {deferred} wait for triggers, and there are triggers for tasks {triggers}")
         for task in tasks.values():
             self._check_task(task)
-        recount(tasks, edges)
+        recount(tasks, edges, self._lockstep(tasks.values(), {row[0]: row[4] for row in attempts}))
         for attempt_id, state, reason, run_state, _, root_id in attempts:
             self._check_attempt(attempt_id, state, reason, run_state, tasks.get(root_id))
+
+    def _lockstep(self, tasks: Iterable[Task], workflow_ids: dict[int, int]) -> dict[int, str]:
+        """The words of the tasks that keep pace with others."""
+        words = {
+            (attempt_id, node.key): node.lockstep
+            for attempt_id, workflow_id in workflow_ids.items()
+            for node in self.workflows[workflow_id].nodes
+            if node.lockstep
+        }
+        keys = ((task.id, (task.attempt_id, task.key)) for task in tasks)
+        return {task_id: words[key] for task_id, key in keys if key in words}
 
     def _check_task(self, task: Task) -> None:
         expected = self._states.get(task.id, "none")

@@ -62,8 +62,33 @@ def _graph(random: Random) -> tuple[Node, ...]:
             fields["max_active_per_run"] = 1
         rule = random.choice(TRIGGER_RULES) if random.random() < 0.4 else "all_success"
         nodes.append(Node(key=f"t{number}", parent="", upstream=upstream, trigger_rule=rule, **fields))
+    # A dice of its own: what else a seed decides stays as it was.
+    own = Random(repr(nodes))
+    if own.random() < 0.3:
+        nodes += _lockstep(own, [node.key for node in nodes[1:]])
     deciding = leaves(nodes[1:])
     return (nodes[0], *(_with(node, decides=node.key in deciding) for node in nodes[1:]))
+
+
+def _lockstep(random: Random, earlier: list[str]) -> list[Node]:
+    """Tasks that are multiplied alike and meet index by index, and one that waits for all of the last of them."""
+    source = random.choice(earlier) if random.random() < 0.7 else None
+    length = Length(op="literal", length=random.randint(0, 3)) if source is None else Length(op="result", task=source)
+    nodes: list[Node] = []
+    for number in range(random.randint(2, 4)):
+        before = [node.key for node in nodes]
+        upstream = random.sample(before, min(len(before), random.choice((1, 1, 2))))
+        upstream += [source] if source is not None and not upstream else []
+        upstream += random.sample(earlier, 1) if random.random() < 0.2 else []
+        rule = random.choice(TRIGGER_RULES) if random.random() < 0.4 else "all_success"
+        keeping: dict[str, Any] = {
+            "kind": "mapped",
+            "expand": length,
+            "lockstep": "g",
+            "upstream": tuple(dict.fromkeys(upstream)),
+        }
+        nodes.append(Node(key=f"g{number}", parent="", trigger_rule=rule, **_task_fields(random), **keeping))
+    return [*nodes, Node(key="after", parent="", upstream=(nodes[-1].key,), **_task_fields(random))]
 
 
 def _tree(random: Random) -> tuple[Node, ...]:

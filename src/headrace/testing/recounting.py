@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from headrace.state import FAILURES, FINISHED, State, Task
 
@@ -25,8 +25,11 @@ COUNTERS = (
 )  # fmt: skip
 
 
-def recount(tasks: dict[int, Task], edges: Iterable[tuple[int, int, bool]]) -> None:
-    """Raise a Violation if a live task's counters differ from what its upstream tasks and children say."""
+def recount(tasks: dict[int, Task], edges: Iterable[tuple[int, int, bool]], lockstep: Mapping[int, str]) -> None:
+    """Raise a Violation if a live task's counters differ from what its upstream tasks and children say.
+
+    `lockstep` holds the word of each task that has one, by its id.
+    """
     live = {task.id: task for task in tasks.values() if not task.is_superseded}
     children: dict[int, list[Task]] = {}
     for task in live.values():
@@ -34,11 +37,16 @@ def recount(tasks: dict[int, Task], edges: Iterable[tuple[int, int, bool]]) -> N
             children.setdefault(task.parent_id, []).append(task)
     counted = {task_id: dict.fromkeys(COUNTERS, 0) for task_id in live}
     for upstream_id, downstream_id, is_setup in edges:
-        if upstream_id in live and downstream_id in live and not live[downstream_id].is_instance:
+        if upstream_id in live and downstream_id in live:
             upstream = live[upstream_id]
-            ends = children.get(upstream_id, []) if upstream.kind == "mapped" else []
-            for end in ends or [upstream]:
-                _see(counted[downstream_id], end, is_setup)
+            ends = (children.get(upstream_id, []) if upstream.kind == "mapped" else []) or [upstream]
+            word = lockstep.get(downstream_id)
+            is_in_step = word is not None and word == lockstep.get(upstream_id)
+            instances = [one for one in children.get(downstream_id, []) if one.is_instance and word is not None]
+            for waiting in (live[downstream_id], *instances):
+                for end in ends:
+                    if not (is_in_step and _are_apart(waiting, end)):
+                        _see(counted[waiting.id], end, is_setup)
     for task_id, below in children.items():
         if task_id in counted:
             _count_children(counted[task_id], below)
@@ -48,6 +56,10 @@ def recount(tasks: dict[int, Task], edges: Iterable[tuple[int, int, bool]]) -> N
             wrong = {name: (actual[name], counted[task_id][name]) for name in COUNTERS}
             wrong = {name: both for name, both in wrong.items() if both[0] != both[1]}
             raise Violation(f"task `{task.name}` ({task_id}) has wrong counters (stored, recounted): {wrong}")
+
+
+def _are_apart(one: Task, other: Task) -> bool:
+    return one.is_instance and other.is_instance and one.map_index != other.map_index
 
 
 def _see(counters: dict[str, int], end: Task, is_setup: bool) -> None:

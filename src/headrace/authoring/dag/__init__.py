@@ -6,7 +6,8 @@ Imports `definition` and the ground floor. Operators and import paths of other o
 from headrace.authoring.dag.context import Context, get_current_context
 from headrace.authoring.dag.dags import DAG, dag
 from headrace.authoring.dag.edges import EdgeModifier, Label, chain, chain_linear, cross_downstream
-from headrace.authoring.dag.group import TaskGroup, task_group
+from headrace.authoring.dag.group import TaskGroup
+from headrace.authoring.dag.mapped_group import task_group
 from headrace.authoring.dag.operator import BaseOperator
 from headrace.authoring.dag.params import Param, ParamsDict
 from headrace.authoring.dag.rules import DagRunState, State, TaskInstanceState, TriggerRule, WeightRule

@@ -20,6 +20,7 @@ from headrace.definition import (
     ROOT,
     TRIGGER_RULES,
     Isolation,
+    Length,
     Node,
     Past,
     Place,
@@ -83,14 +84,15 @@ def _node(dag: DAG, task: Any, root: Path, priority: int, decides: bool) -> Node
     return Node(
         key=task.task_id,
         parent=ROOT,
-        kind="mapped" if task.is_mapped else "task",
+        kind="mapped" if task.has_instances else "task",
         upstream=upstream,
         setups=tuple(key for key in upstream if task.is_teardown and dag.task_dict[key].is_setup),
         trigger_rule=_TRIGGER_RULES[task.trigger_rule],
         operator=operator,
         config=_config(task),
         retry=_retry(settings),
-        expand=task.expansion.length() if task.is_mapped else None,
+        expand=_length(task),
+        lockstep="" if task.mapped_group is None else task.mapped_group.group_id,
         decides=decides,
         deferral=None if task.is_mapped else initial_deferral(task),
         isolation=isolation,
@@ -109,6 +111,13 @@ def _node(dag: DAG, task: Any, root: Path, priority: int, decides: bool) -> Node
         place=_place(task.place, root),
         doc=settings.doc_md or settings.doc or "",
     )
+
+
+def _length(task: Any) -> Length | None:
+    if task.mapped_group is not None:
+        length: Length = task.mapped_group.expansion.length()
+        return length
+    return task.expansion.length() if task.is_mapped else None
 
 
 def _in_file_order(dag: DAG, ids: set[str]) -> tuple[str, ...]:

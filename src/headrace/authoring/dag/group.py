@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -69,6 +70,11 @@ class TaskGroup(Linkable):
     @property
     def node_id(self) -> str | None:
         return self.group_id
+
+    @property
+    def mapped_group(self) -> Any:
+        """The mapped group that this one is, or is inside of; None for most."""
+        return None if self.parent_group is None else self.parent_group.mapped_group
 
     @property
     def label(self) -> str | None:
@@ -168,38 +174,22 @@ class TaskGroupFunction:
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        doc = self.function.__doc__ or ""
-        options = {"group_id": self.function.__name__, "tooltip": doc, "add_suffix_on_collision": True, **self.options}
-        with TaskGroup(**options) as group:
+        with TaskGroup(**self.group_options) as group:
             value = self.function(*args, **kwargs)
         return group if value is None else value
 
-    def override(self, **options: Any) -> TaskGroupFunction:
-        """The same group function with other options."""
-        return TaskGroupFunction(self.function, {**self.options, **options})
-
-    def partial(self, **kwargs: Any) -> TaskGroupFunction:
-        raise TypeError(self._unmappable)
-
-    def expand(self, **kwargs: Any) -> TaskGroupFunction:
-        raise TypeError(self._unmappable)
-
-    def expand_kwargs(self, kwargs: Any, *, strict: bool = True) -> TaskGroupFunction:
-        raise TypeError(self._unmappable)
-
     @property
-    def _unmappable(self) -> str:
-        return f"task group `{self.function.__name__}` cannot be mapped: map the tasks in it instead"
+    def group_options(self) -> dict[str, Any]:
+        """What a group gets that is made of this function."""
+        doc = inspect.getdoc(self.function) or ""
+        names = {"group_id": self.function.__name__, "tooltip": doc, "doc_md": doc or None}
+        return {**names, "add_suffix_on_collision": True, **self.options}
 
 
-def task_group(group_id: Any = None, **options: Any) -> Any:
-    """Turn a function into a task group: `@task_group` or `@task_group(group_id="load", ...)`."""
+def group_maker(kind: Callable[..., Any], group_id: Any, options: dict[str, Any]) -> Any:
+    """A decorator that may be used bare or with options; `kind` makes the group function."""
     if callable(group_id):
-        return TaskGroupFunction(group_id, options)
+        return kind(group_id, options)
     if group_id is not None:
         options["group_id"] = group_id
-
-    def decorate(function: Callable[..., Any]) -> TaskGroupFunction:
-        return TaskGroupFunction(function, options)
-
-    return decorate
+    return lambda function: kind(function, options)

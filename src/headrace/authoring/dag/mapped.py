@@ -67,6 +67,11 @@ class MappedOperator(TaskNode):
         self.task_id = self.settings.task_id if group is None else group.child_id(self.settings.task_id)
         self.settings.task_id = self.task_id
         self.join_graph(dag, group)
+        if self.mapped_group is not None:
+            raise NotImplementedError(
+                f"task `{self.task_id}` cannot be mapped inside of the mapped task group"
+                f" `{self.mapped_group.group_id}`: the group's tasks are multiplied already"
+            )
         self._wait_for_sources()
 
     def _wait_for_sources(self) -> None:

@@ -55,6 +55,16 @@ class TaskNode(Linkable):
             group.add(self)
 
     @property
+    def mapped_group(self) -> Any:
+        """The mapped group that this task is multiplied with; None for most."""
+        return None if self.task_group is None else self.task_group.mapped_group
+
+    @property
+    def has_instances(self) -> bool:
+        """Whether it is one task in the file and many when it runs."""
+        return self.is_mapped or self.mapped_group is not None
+
+    @property
     def dag_id(self) -> str:
         return self.dag.dag_id if self.dag is not None else "(none)"
 

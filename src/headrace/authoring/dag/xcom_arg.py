@@ -114,14 +114,21 @@ class XComArg(ResultExpression):
 
     def resolve(self, context: Mapping[str, Any]) -> Any:
         task_id = self.operator.task_id
-        value = context["ti"].xcom_pull(task_ids=task_id, key=self.key, default=NOTSET)
+        is_in_step = self._is_in_step_with(context["ti"].task)
+        index = context["ti"].map_index if is_in_step else None
+        value = context["ti"].xcom_pull(task_ids=task_id, key=self.key, default=NOTSET, map_indexes=index)
         if value is not NOTSET:
             return value
-        if self.operator.is_mapped:
+        if self.operator.has_instances and not is_in_step:
             return []
         if self.key != RETURN_VALUE and not getattr(self.operator, "multiple_outputs", False):
             raise XComNotFound(f"task `{task_id}` has pushed no value named `{self.key}`")
         return None
+
+    def _is_in_step_with(self, task: Any) -> bool:
+        """Whether both are in one mapped group, where each instance meets those of its own index."""
+        group = self.operator.mapped_group
+        return group is not None and task.mapped_group is group
 
     def elements(self, context: Mapping[str, Any]) -> Sequence[Any]:
         return _Pulled(context["ti"], self.operator.task_id)
