@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from headrace.actions.finding import find_workflow
+from headrace.actions.params import check_params
 from headrace.actions.sessions import slot_of
 from headrace.clock import Clock, iso, to_micros
 from headrace.definition import Workflow
@@ -59,6 +60,7 @@ def create_manual_run(
 
     A private run starts at once and beside any other, whatever limits and pauses say.
     """
+    check_params(workflow, params)
     slot = slot_of(workflow, session, now)
     new = NewRun(
         workflow_id=workflow_id,

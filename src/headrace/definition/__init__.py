@@ -5,6 +5,7 @@ Front ends end here and the engine begins here. This room imports nothing of our
 
 from headrace.definition.codec import digest, node_from_json, nodes_from_json, to_json, workflow_from_json
 from headrace.definition.graph import check_nodes, check_workflow, find_cycle, leaves
+from headrace.definition.param_schemas import invalid_schema, schema_problem
 from headrace.definition.workflow import (
     CRON_PRESETS,
     NOOP,
@@ -47,9 +48,11 @@ __all__ = [
     "check_workflow",
     "digest",
     "find_cycle",
+    "invalid_schema",
     "leaves",
     "node_from_json",
     "nodes_from_json",
+    "schema_problem",
     "to_json",
     "workflow_from_json",
 ]

@@ -218,6 +218,8 @@ class Workflow(Data, frozen=True, kw_only=True):
     timezone: str = "UTC"
     params: dict[str, Any] = {}
     """Default parameters; a run's own override them."""
+    param_schemas: dict[str, dict[str, Any]] = {}
+    """JSON schemas of parameters; one that has a schema and no default must be given when a run is started."""
     schedule: Schedule | None = None
     max_active_runs: int | None = None
     max_active_tasks: int | None = None

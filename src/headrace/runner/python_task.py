@@ -174,6 +174,7 @@ class _Try:
     def _execute(self) -> Any:
         untouched = self._become_instance()
         task, context = self._task, self._context
+        context["params"]  # wrong ones fail the task before it does anything
         renderer = self._render(untouched)
         for name in _DATES_IN_ENVIRONMENT:
             os.environ.pop(name, None)  # of an earlier try in this process, whose run had a date

@@ -27,6 +27,8 @@ from headrace.definition import (
     Retry,
     Workflow,
     check_workflow,
+    invalid_schema,
+    schema_problem,
     to_json,
 )
 from headrace.errors import DefinitionError
@@ -47,6 +49,7 @@ def compile_dag(dag: DAG, root: Path) -> Workflow:
         nodes=(Node(key=ROOT, kind="group", calls_back=calls_back_of_run(dag), place=place), *_nodes(dag, root)),
         timezone=timezone_name(dag.timezone),
         params=_params(dag, place),
+        param_schemas=_param_schemas(dag, place),
         schedule=schedule_of(dag, place),
         max_active_runs=dag.max_active_runs,
         max_active_tasks=dag.max_active_tasks,
@@ -193,6 +196,21 @@ def _params(dag: DAG, place: Place) -> dict[str, Any]:
                 line=place.line,
             ) from error
     return params
+
+
+def _param_schemas(dag: DAG, place: Place) -> dict[str, dict[str, Any]]:
+    schemas = dag.params.schemas()
+    for name, schema in schemas.items():
+        problem = invalid_schema(schema)
+        if problem is None and dag.schedule is not None:
+            # Nobody gives a scheduled run its parameters, so the defaults must do.
+            default = dag.params.get_param(name)
+            problem = schema_problem(default.value, schema) if default.has_value else "it has no default"
+        if problem is not None:
+            raise DefinitionError(
+                f"parameter `{name}` of DAG `{dag.dag_id}` is not valid: {problem}", file=place.file, line=place.line
+            )
+    return schemas
 
 
 def _place(written: tuple[str, int], root: Path) -> Place:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import ItemsView, Mapping, ValuesView
 from typing import Any
 
 from headrace.authoring.dag.exceptions import ParamValidationError
 from headrace.authoring.dag.xcom_arg import NOTSET
+from headrace.definition import schema_problem
 
 
 class Param:
@@ -29,61 +29,24 @@ class Param:
         return self.value is not NOTSET
 
     def resolve(self, value: Any = NOTSET, suppress_exception: bool = False) -> Any:
-        """The given value, or else the default, checked against the simple parts of the schema."""
+        """The given value, or else the default, checked against the schema."""
         chosen = self.value if value is NOTSET else value
-        problem = "it has no value" if chosen is NOTSET else _problem(chosen, self.schema)
+        problem = "it has no value" if chosen is NOTSET else schema_problem(chosen, self.schema)
         if problem is None:
             return chosen
         if suppress_exception:
             return None
         raise ParamValidationError(f"parameter is not valid: {problem}")
 
+    def dump(self) -> dict[str, Any]:
+        """Everything about it as plain data."""
+        return {"value": self.value if self.has_value else None, "description": self.description, "schema": self.schema}
 
-_TYPES: dict[str, type | tuple[type, ...]] = {
-    "string": str,
-    "integer": int,
-    "number": (int, float),
-    "boolean": bool,
-    "array": (list, tuple),
-    "object": dict,
-    "null": type(None),
-}
+    def __copy__(self) -> Param:
+        return Param(self.value, self.description, self.schema)
 
-
-def _problem(value: Any, schema: Mapping[str, Any]) -> str | None:
-    wanted = schema.get("type")
-    if wanted is not None:
-        names = [wanted] if isinstance(wanted, str) else list(wanted)
-        if not any(_is_of_type(value, name) for name in names):
-            return f"expected {' or '.join(names)}, got: {value!r}"
-    if "enum" in schema and value not in schema["enum"]:
-        return f"expected one of {schema['enum']!r}, got: {value!r}"
-    if "const" in schema and value != schema["const"]:
-        return f"expected {schema['const']!r}, got: {value!r}"
-    return _size_problem(value, schema)
-
-
-def _is_of_type(value: Any, name: str) -> bool:
-    # True and False are ints for Python, but not for JSON.
-    if isinstance(value, bool):
-        return name == "boolean"
-    return isinstance(value, _TYPES.get(name, object))
-
-
-def _size_problem(value: Any, schema: Mapping[str, Any]) -> str | None:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        if "minimum" in schema and value < schema["minimum"]:
-            return f"expected at least {schema['minimum']}, got: {value}"
-        if "maximum" in schema and value > schema["maximum"]:
-            return f"expected at most {schema['maximum']}, got: {value}"
-    if isinstance(value, str):
-        if len(value) < schema.get("minLength", 0):
-            return f"expected at least {schema['minLength']} characters, got: {value!r}"
-        if len(value) > schema.get("maxLength", len(value)):
-            return f"expected at most {schema['maxLength']} characters, got: {value!r}"
-        if "pattern" in schema and not re.search(schema["pattern"], value):
-            return f"expected something that matches `{schema['pattern']}`, got: {value!r}"
-    return None
+    def __repr__(self) -> str:
+        return f"<Param {self.value!r}>"
 
 
 class ParamsDict(dict[str, Any]):
@@ -98,13 +61,32 @@ class ParamsDict(dict[str, Any]):
         if isinstance(value, Param):
             super().__setitem__(key, value)
         elif isinstance(known, Param):
-            known.resolve(value)
+            self._check(key, known, value)
             super().__setitem__(key, Param(value, known.description, known.schema))
         else:
             super().__setitem__(key, Param(value))
 
     def __getitem__(self, key: str) -> Any:
-        return self.get_param(key).resolve()
+        return self._check(key, self.get_param(key))
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self[key] if key in self else default
+
+    def items(self) -> ItemsView[str, Any]:  # type: ignore[override]
+        return ItemsView(self)
+
+    def values(self) -> ValuesView[Any]:  # type: ignore[override]
+        return ValuesView(self)
+
+    def _check(self, key: str, param: Param, value: Any = NOTSET) -> Any:
+        try:
+            return param.resolve(value)
+        except ParamValidationError as error:
+            raise ParamValidationError(f"parameter `{key}`: {error}".replace(": parameter is not", " is not")) from None
+
+    def validate(self) -> dict[str, Any]:
+        """Plain values of all parameters; ParamValidationError if one has none or a wrong one."""
+        return {key: self[key] for key in self}
 
     def get_param(self, key: str) -> Param:
         param: Param = super().__getitem__(key)
@@ -122,8 +104,25 @@ class ParamsDict(dict[str, Any]):
         return {key: self.get_param(key) for key in self}
 
     def dump(self) -> dict[str, Any]:
-        """Plain values; parameters that have none are left out."""
-        return {key: param.resolve() for key, param in self.params().items() if param.has_value}
+        """Plain values, unchecked; parameters that have none are left out."""
+        return {key: param.value for key, param in self.params().items() if param.has_value}
+
+    def schemas(self) -> dict[str, dict[str, Any]]:
+        """What is asked of the values, by name: of those that have a schema, a description, or no value."""
+        return {
+            key: {**({"description": param.description} if param.description else {}), **param.schema}
+            for key, param in self.params().items()
+            if param.schema or param.description or not param.has_value
+        }
+
+
+def merged_params(of_dag: ParamsDict, of_task: ParamsDict, conf: Mapping[str, Any]) -> dict[str, Any]:
+    """What a task sees as `params`: the DAG's under its own under what the run was started with, all checked."""
+    if not of_dag.schemas() and not of_task.schemas():
+        return of_dag.dump() | of_task.dump() | dict(conf)
+    merged = ParamsDict(of_dag.params() | of_task.params())
+    merged.update(conf)
+    return merged.validate()
 
 
 class DagParam:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,6 +12,7 @@ from headrace.authoring.dag.context import Context, Engine
 from headrace.authoring.dag.exceptions import AirflowException
 from headrace.authoring.dag.macros import Macros
 from headrace.authoring.dag.other_runs import OtherRuns
+from headrace.authoring.dag.params import merged_params
 from headrace.authoring.dag.values import decode_value, encode_value, length_of
 from headrace.authoring.dag.variables import Connection, Lookup, VariableLookup
 from headrace.authoring.dag.xcom_arg import RETURN_VALUE
@@ -241,7 +242,6 @@ def _where(instance: TaskInstance, dag_id: str | None, run_id: str | None) -> di
 def task_context(instance: TaskInstance) -> Context:
     """The context of a try. Dates and lookups are made when they are first read."""
     run, task, dag = instance.dag_run, instance.task, instance.dag
-    params = dag.params.dump() | task.settings.params.dump() | run.conf
     values = {
         "dag": dag,
         "dag_run": run,
@@ -249,7 +249,6 @@ def task_context(instance: TaskInstance) -> Context:
         "task": task,
         "ti": instance,
         "task_instance": instance,
-        "params": params,
         "map_index": instance.map_index,
         "try_number": instance.try_number,
         "map_index_template": task.settings.map_index_template,
@@ -260,7 +259,12 @@ def task_context(instance: TaskInstance) -> Context:
     }
     stamp = run.run_id if run.logical_time is None else run.logical_time.strftime("%Y%m%d")
     values["task_instance_key_str"] = f"{run.dag_id}__{task.task_id}__{stamp}"
-    lazy = {"macros": Macros, "var": VariableLookup, "conn": lambda: Lookup(Connection.get)}
+    lazy: dict[str, Callable[[], Any]] = {
+        "params": lambda: merged_params(dag.params, task.settings.params, run.conf),
+        "macros": Macros,
+        "var": VariableLookup,
+        "conn": lambda: Lookup(Connection.get),
+    }
     if run.logical_time is not None:
         values |= _date_strings(run.logical_time.astimezone(UTC))
         for name in ("logical_date", "execution_date", "data_interval_start", "data_interval_end"):
