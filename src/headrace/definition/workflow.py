@@ -173,6 +173,14 @@ class Node(Data, frozen=True, kw_only=True):
     could (the root of a run, a try whose process died) an errand does."""
     place: Place = Place()
     doc: str = ""
+    display_name: str = ""
+    """What people see in place of the key."""
+    group: str = ""
+    """The full id of the group that it is shown in, where groups are no nodes."""
+    edge_labels: dict[str, str] = {}
+    """Labels of edges, by the upstream node's key."""
+    map_index_template: str = ""
+    """mapped: the template of the name that people see in place of an instance's index."""
 
 
 CRON_PRESETS = {
@@ -239,6 +247,11 @@ class Workflow(Data, frozen=True, kw_only=True):
     """Whether a second run for the same logical time is refused."""
     tags: tuple[str, ...] = ()
     description: str = ""
+    display_name: str = ""
+    """What people see in place of the name."""
+    doc: str = ""
+    owner: str = ""
+    owner_links: dict[str, str] = {}
     warnings: tuple[str, ...] = ()
     """What the file asks for and the engine does not do."""
     place: Place = Place()

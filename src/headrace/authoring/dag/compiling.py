@@ -11,8 +11,10 @@ from headrace.authoring.dag.calling_back import calls_back_of_run, calls_back_of
 from headrace.authoring.dag.dags import DAG, aware, effective_leaves
 from headrace.authoring.dag.deferral import initial_deferral
 from headrace.authoring.dag.executor_options import executor_options
+from headrace.authoring.dag.operator import DEFAULT_OWNER
 from headrace.authoring.dag.order import clamped, effective_weights
 from headrace.authoring.dag.schedules import schedule_of, timezone_name
+from headrace.authoring.dag.setup_scope import work_before
 from headrace.authoring.dag.unsupported import warnings_of
 from headrace.authoring.dag.weights import PlannedTask, PriorityWeightStrategy
 from headrace.definition import (
@@ -60,6 +62,10 @@ def compile_dag(dag: DAG, root: Path) -> Workflow:
         is_paused_at_creation=dag.is_paused_upon_creation is True,
         tags=tuple(sorted(dag.tags)),
         description=dag.description or "",
+        display_name=dag.dag_display_name if dag.dag_display_name != dag.dag_id else "",
+        doc=dag.doc_md or "",
+        owner="" if dag.owner == DEFAULT_OWNER else dag.owner,
+        owner_links=dag.owner_links,
         warnings=warnings_of(dag),
         place=place,
     )
@@ -81,9 +87,10 @@ def _nodes(dag: DAG, root: Path) -> list[Node]:
 
 
 def _node(dag: DAG, task: Any, root: Path, priority: int, decides: bool) -> Node:
-    settings = task.settings
+    settings, labels = task.settings, dag.edge_labels
     operator, isolation = _operator(dag, task)
-    upstream = _in_file_order(dag, task.upstream_task_ids)
+    _check_after_setup(dag, task, root)
+    upstream = _in_file_order(dag, task.upstream_task_ids | work_before(task))
     return Node(
         key=task.task_id,
         parent=ROOT,
@@ -112,8 +119,26 @@ def _node(dag: DAG, task: Any, root: Path, priority: int, decides: bool) -> Node
         max_active_per_run=settings.max_active_tis_per_dagrun,
         calls_back=calls_back_of_task(settings),
         place=_place(task.place, root),
-        doc=settings.doc_md or settings.doc or "",
+        doc=settings.doc_md or settings.doc or settings.doc_rst or settings.doc_yaml or settings.doc_json or "",
+        display_name="" if settings.task_display_name in (None, settings.task_id) else settings.task_display_name,
+        group=task.task_group.group_id or "",
+        edge_labels={key: labels[key, task.task_id] for key in upstream if (key, task.task_id) in labels},
+        map_index_template=settings.map_index_template or "",
     )
+
+
+def _check_after_setup(dag: DAG, task: Any, root: Path) -> None:
+    if task.is_teardown or task.trigger_rule == "all_success":
+        return
+    setup = next((key for key in sorted(task.upstream_task_ids) if dag.task_dict[key].is_setup), None)
+    if setup is not None:
+        place = _place(task.place, root)
+        raise DefinitionError(
+            f"task `{task.task_id}` follows the setup `{setup}`, so its trigger rule must be `all_success`,"
+            f" got: `{task.trigger_rule}`",
+            file=place.file,
+            line=place.line,
+        )
 
 
 def _length(task: Any) -> Length | None:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 from headrace.authoring.dag import scope
+from headrace.authoring.dag.dag_arguments import check_arguments, text_or_file
 from headrace.authoring.dag.exceptions import FailFastDagInvalidTriggerRule, TaskNotFound
 from headrace.authoring.dag.group import TaskGroup
 from headrace.authoring.dag.naming import IdPool, check_id
@@ -72,9 +73,15 @@ class DAG:
         default_view: str | None = None,
         orientation: str | None = None,
         full_filepath: str | None = None,
+        **unknown: Any,
     ) -> None:
+        for name in unknown:
+            hint = did_you_mean(name, inspect.signature(DAG).parameters)
+            raise TypeError(f"DAG `{dag_id}` has no argument `{name}`" + (f", {hint}" if hint else ""))
         if default_args is not None and not isinstance(default_args, Mapping):
             raise TypeError(f"expected `default_args` of DAG `{dag_id}` to be a dict, got: {default_args!r}")
+        if isinstance(tags, str):
+            raise TypeError(f"expected `tags` of DAG `{dag_id}` to be a list of texts, got the text: {tags!r}")
         if isolation not in (None, "process", "reuse"):
             raise ValueError(f"expected `isolation` of DAG `{dag_id}` to be process or reuse, got: {isolation!r}")
         self.dag_id = check_id("dag id", dag_id)
@@ -99,7 +106,7 @@ class DAG:
         self.on_failure_callback = callbacks(on_failure_callback)
         self.tags = set(tags or ())
         self.owner_links = dict(owner_links or {})
-        self.doc_md = doc_md
+        self.doc_md = None if doc_md is None else text_or_file(doc_md, written_at()[0])
         self.is_paused_upon_creation = is_paused_upon_creation
         self.template_searchpath = (
             [template_searchpath] if isinstance(template_searchpath, str) else template_searchpath
@@ -124,6 +131,7 @@ class DAG:
         self.edge_labels: dict[tuple[str, str], str] = {}
         self._tasks: dict[str, Any] = {}
         self.task_group = TaskGroup.root_of(self)
+        check_arguments(self)
         self._check_schedule()
 
     def _check_schedule(self) -> None:

@@ -65,6 +65,8 @@ class MappedOperator(TaskNode):
         self.multiple_outputs = self.settings.multiple_outputs
         dag, group = scope.home_of(partial.kwargs.get("dag"), partial.kwargs.get("task_group"))
         self.task_id = self.settings.task_id if group is None else group.child_id(self.settings.task_id)
+        if self.settings.task_display_name == self.settings.task_id:
+            self.settings.task_display_name = self.task_id
         self.settings.task_id = self.task_id
         self.join_graph(dag, group)
         if self.mapped_group is not None:

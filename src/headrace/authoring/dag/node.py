@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from headrace.authoring.dag import setup_scope
 from headrace.authoring.dag.edges import Linkable
 from headrace.authoring.dag.rules import TriggerRule
 
@@ -53,6 +54,14 @@ class TaskNode(Linkable):
             dag.add_task(self)
         if group is not None:
             group.add(self)
+        if dag is not None:
+            setup_scope.register(self)
+
+    def __enter__(self) -> setup_scope.SetupScope:
+        return setup_scope.enter([self])
+
+    def __exit__(self, *exc_info: object) -> None:
+        setup_scope.leave()
 
     @property
     def mapped_group(self) -> Any:

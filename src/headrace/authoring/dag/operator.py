@@ -25,6 +25,7 @@ DEFAULT_RETRY_DELAY = timedelta(seconds=300)
 TRIGGER_FAILED = "__fail__"
 """In place of a method to go on with: the trigger has failed, and so does the task."""
 TRIGGER_TIMED_OUT = "Trigger timeout"
+DEFAULT_OWNER = "airflow"
 _INT32 = 2**31 - 1
 
 
@@ -58,7 +59,7 @@ class BaseOperator(TaskNode):
         *,
         task_id: str,
         task_display_name: str | None = None,
-        owner: str = "airflow",
+        owner: str = DEFAULT_OWNER,
         email: str | Iterable[str] | None = None,
         email_on_retry: bool = True,
         email_on_failure: bool = True,

@@ -12,6 +12,8 @@ from typing import Any
 from headrace.authoring.dag import scope
 from headrace.authoring.dag.conditions import run_if, skip_if
 from headrace.authoring.dag.context import CONTEXT_KEYS
+from headrace.authoring.dag.exceptions import AirflowException
+from headrace.authoring.dag.group import TaskGroupFunction
 from headrace.authoring.dag.mapped import OperatorPartial
 from headrace.authoring.dag.xcom_arg import XComArg
 from headrace.errors import did_you_mean
@@ -200,7 +202,7 @@ task = TaskDecorator()
 
 def setup(function: Any) -> Any:
     """Mark a task function as one that prepares what others need: `@setup` above a function or above `@task`."""
-    prepared = function if isinstance(function, TaskFunction) else task(function)
+    prepared = _task_function(function)
     prepared.is_setup = True
     return prepared
 
@@ -209,10 +211,18 @@ def teardown(function: Any = None, *, on_failure_fail_dagrun: bool = False) -> A
     """Mark a task function as one that cleans up, whatever happened before it."""
     if function is None:
         return functools.partial(teardown, on_failure_fail_dagrun=on_failure_fail_dagrun)
-    prepared = function if isinstance(function, TaskFunction) else task(function)
+    prepared = _task_function(function)
     prepared.is_teardown = True
     prepared.on_failure_fail_dagrun = on_failure_fail_dagrun
     return prepared
+
+
+def _task_function(function: Any) -> Any:
+    if isinstance(function, TaskGroupFunction):
+        raise AirflowException(
+            f"task group `{function.function.__name__}` cannot be a setup or a teardown, only tasks can"
+        )
+    return function if isinstance(function, TaskFunction) else task(function)
 
 
 def _operator_class(flavour: str) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
+from headrace.authoring.dag import setup_scope
 from headrace.authoring.dag.edges import Linkable
 from headrace.authoring.dag.exceptions import UnmappableXComTypePushed, XComForMappingNotPushed, XComNotFound
 from headrace.authoring.dag.node import TaskNode
@@ -132,6 +133,12 @@ class XComArg(ResultExpression):
 
     def elements(self, context: Mapping[str, Any]) -> Sequence[Any]:
         return _Pulled(context["ti"], self.operator.task_id)
+
+    def __enter__(self) -> setup_scope.SetupScope:
+        return setup_scope.enter([self.operator])
+
+    def __exit__(self, *exc_info: object) -> None:
+        setup_scope.leave()
 
     def as_setup(self) -> XComArg:
         self.operator.as_setup()
