@@ -108,6 +108,9 @@ class ParserSettings:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitsSettings:
     default_pool_slots: int = _setting(128, "Slots of the pool that tasks use unless they name another.", minimum=1)
+    max_map_length: int = _setting(
+        100_000, "How many elements a result may have that tasks are mapped over.", minimum=1
+    )
     max_value_bytes: int = _setting(50 * 1024 * 1024, "The largest result of a task, as JSON.", minimum=1)
     max_tasks_per_run: int = _setting(
         10_000, "How many tasks a run may have; a task that would add more of them fails.", minimum=1

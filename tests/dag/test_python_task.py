@@ -6,6 +6,7 @@ import logging
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from headrace.authoring.dag.loading import load_dag_file
@@ -617,3 +618,41 @@ def test_example_runs_from_end_to_end(project, capfd):
     assert capfd.readouterr().out.endswith(
         f"the greetings have {len('Hello, Ada! Hello, Grace! Hello, Linus!')} characters\n"
     )
+
+
+def test_what_templates_became_is_told_and_long_values_are_cut(flow):
+    project = flow("""
+BashOperator(task_id="b", bash_command="{{ 'x' * 5000 }}", env={"a": "plain", "b": "{{ params.x }}"})
+BashOperator(task_id="plain", bash_command="true")
+""")
+    shown = project.run("b").rendered
+    assert msgspec.json.decode(shown["env"]) == {"a": "plain", "b": "1"}
+    assert msgspec.json.decode(shown["bash_command"]).endswith("xxx … (cut)")
+    assert project.run("plain").rendered == {}
+
+
+def test_a_source_with_too_many_elements_fails(flow):
+    project = flow("""
+@task
+def many(): return [1, 2, 3]
+@task
+def use(x): pass
+use.expand(x=many())
+""")
+    result = project.run("many", has_map_consumers=True, max_map_length=2)
+    assert "returned 3 elements" in result.error.message and "`limits.max_map_length` allows 2" in result.error.message
+
+
+def test_a_name_for_an_instance_may_come_from_inside_the_task(flow):
+    project = flow("""
+@task(map_index_template="{{ name }}")
+def f(x):
+    get_current_context()["name"] = f"number {x}"
+    if x == 2: raise ValueError("no")
+@task(map_index_template="{{ missing }}")
+def g(x): pass
+f.expand(x=[1, 2])
+g.expand(x=[1])
+""")
+    assert [project.run("f", map_index=index).label for index in (0, 1)] == ["number 1", "number 2"]
+    assert (project.run("g", map_index=0).label, project.run("g", map_index=0).outcome) == ("", "success")

@@ -59,6 +59,7 @@ class Parts(msgspec.Struct, frozen=True):
             attempt_id=attempt_id,
             isolation=isolation or given.isolation,
             max_tasks_per_run=self.settings.limits.max_tasks_per_run,
+            max_map_length=self.settings.limits.max_map_length,
             name=name,
         )
         inline = InlineExecutor(self.broker())

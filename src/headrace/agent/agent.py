@@ -77,6 +77,8 @@ class AgentOptions:
     """For tasks that do not say how they want to be isolated."""
     max_tasks_per_run: int = 10_000
     """A result that would add more of them is a failure."""
+    max_map_length: int = 100_000
+    """How many elements a result may have that tasks are mapped over."""
     name: str = ""
 
 
@@ -99,7 +101,7 @@ class Agent:
         self._logs_root = logs_root
         self._options = options
         self._attempts = None if options.attempt_id is None else {options.attempt_id}
-        self._requests = Requests(options.isolation)
+        self._requests = Requests(options.isolation, max_map_length=options.max_map_length)
         self._errands = Errands(
             self._requests,
             logs_root,

@@ -20,6 +20,7 @@ CRASH_EXIT = 70
 COMMANDS = {
     "run": "Run one workflow of a file to its end, without a server.",
     "agent": "Run tasks for the schedulers of a store.",
+    "check": "Load workflow files and say what is in them.",
     "clear": "Give tasks of a run a new series of tries.",
     "db": "Create, upgrade or check the database.",
     "errands": "List callbacks and other errands of runs.",
@@ -29,6 +30,7 @@ COMMANDS = {
     "logs": "Print the log of a task.",
     "pause": "Start no more runs and tasks of a workflow.",
     "pools": "List, set or delete pools of slots.",
+    "rendered": "Print what the templates of a task were rendered to.",
     "retry": "Run a run again, without what succeeded.",
     "runs": "List runs, newest first.",
     "scheduler": "Start due runs, retries and time limits.",

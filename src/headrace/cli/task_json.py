@@ -9,9 +9,19 @@ from headrace.definition import Node
 from headrace.store import TaskRow
 
 
-def describe_tasks(tasks: Iterable[TaskRow], nodes: Mapping[str, Node] | None = None) -> dict[str, dict[str, object]]:
-    """By name, in the order of the file; with their nodes also what they tell their executor."""
-    return {task.name: describe_task(task) | _placing(task, (nodes or {}).get(task.key)) for task in tasks}
+def describe_tasks(
+    tasks: Iterable[TaskRow], nodes: Mapping[str, Node] | None = None, labels: Mapping[int, str] | None = None
+) -> dict[str, dict[str, object]]:
+    """By name, in the order of the file; with their nodes also what they tell their executor.
+
+    `labels` are the names of mapped instances for people, by id.
+    """
+    return {
+        task.name: describe_task(task)
+        | _placing(task, (nodes or {}).get(task.key))
+        | ({"label": labels[task.id]} if labels and task.id in labels else {})
+        for task in tasks
+    }
 
 
 def _placing(task: TaskRow, node: Node | None) -> dict[str, object]:

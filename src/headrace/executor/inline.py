@@ -15,6 +15,7 @@ import msgspec
 from headrace.definition import NOOP
 from headrace.executor.contract import Broker
 from headrace.executor.questions import answer
+from headrace.executor.shown import without_secrets
 from headrace.executor.verdicts import not_started, stopped, succeeded
 from headrace.handoff import (
     Answer,
@@ -94,7 +95,7 @@ class InlineExecutor:
             stack.enter_context(redirect_stderr(output))
             stack.enter_context(_LoggingTo(output))
             try:
-                return _as_sent(request, run(request, channel))
+                return without_secrets(_as_sent(request, run(request, channel)), masker)
             except (Exception, SystemExit) as error:
                 return failure_of(request, error)
 

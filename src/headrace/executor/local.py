@@ -22,6 +22,7 @@ from headrace.executor.fleet import Fleet
 from headrace.executor.loop import Loop
 from headrace.executor.options import LocalOptions, Program
 from headrace.executor.questions import answer
+from headrace.executor.shown import without_secrets
 from headrace.executor.workers import StopReason, Try, Worker, signal_group
 from headrace.executor.zygotes import Zygote
 from headrace.handoff import Done, FromTask, Source, Start, TaskRequest, TaskResult, may_reuse
@@ -199,7 +200,8 @@ class LocalExecutor:
         if attempt is None:
             return
         if isinstance(message, Done):
-            self._end(zygote, attempt, worker, self._judged(attempt, message.result))
+            result = without_secrets(self._judged(attempt, message.result), attempt.masker)
+            self._end(zygote, attempt, worker, result)
         else:
             worker.connection.send(answer(self._broker, attempt.request, message, attempt.masker))
             self._loop.update(worker.connection)

@@ -113,6 +113,8 @@ class TaskRequest(Data, frozen=True, kw_only=True):
     """Whether a mapped task takes its length from this task's result, which must then be a list or a dict."""
     errand: Errand | None = None
     """Not a try: something else is to be done on behalf of the run or the task."""
+    max_map_length: int = 100_000
+    """How many elements such a result may have."""
     log_path: str = ""
     kill_grace_seconds: float = 5.0
     """Between SIGTERM and SIGKILL."""
@@ -130,6 +132,10 @@ class TaskResult(Data, frozen=True, kw_only=True):
     """Named results (XCom), each already JSON."""
     lengths: dict[str, int] = {}
     """Number of elements of those values that are lists or dicts."""
+    rendered: dict[str, msgspec.Raw] = {}
+    """What templates in the task's arguments were rendered to, for people."""
+    label: str = ""
+    """What people see in place of the index of a mapped instance."""
     growth: tuple[Node, ...] = ()
     """Tasks to add under this one. Keys are full keys; a parent of None means this task."""
     export: dict[str, Any] = {}

@@ -117,6 +117,11 @@ class Masker:
             self._held = data[cut:]
             return b"".join(shown)
 
+    def replace(self, data: bytes) -> bytes:
+        """Complete data without the secrets in it, apart from the stream."""
+        with self._lock:
+            return data if self._expression is None else self._expression.sub(REPLACEMENT, data)
+
     def flush(self) -> bytes:
         """What was held back, when nothing follows any more."""
         with self._lock:

@@ -29,6 +29,7 @@ from headrace.authoring.dag.exceptions import (
     DagRunTriggerException,
     DownstreamTasksSkipped,
     TaskDeferred,
+    UnmappableXComLengthPushed,
     UnmappableXComTypePushed,
     XComForMappingNotPushed,
 )
@@ -51,9 +52,10 @@ from headrace.operators.python import PythonOperator
 from headrace.runner.alerts import mail_about_failure
 from headrace.runner.callbacks import call_all
 from headrace.runner.programs import named
+from headrace.runner.rendering import Rendering
 from headrace.runner.resuming import begin_from_trigger, resume, seconds_left
 from headrace.runner.termination import TaskTerminated
-from headrace.template.jinja import Renderer, RenderError, RenderOptions
+from headrace.template.jinja import Renderer
 
 log = logging.getLogger("airflow.task")
 
@@ -131,6 +133,7 @@ class _Try:
         self._context = context
         self._instance: TaskInstance = context["ti"]
         self._task: Any = context["task"]
+        self._rendering: Rendering | None = None
 
     def run(self) -> TaskResult:
         try:
@@ -175,7 +178,8 @@ class _Try:
         untouched = self._become_instance()
         task, context = self._task, self._context
         context["params"]  # wrong ones fail the task before it does anything
-        renderer = self._render(untouched)
+        self._rendering = Rendering(context["dag"], task, self._file.root / self._file.file, context)
+        self._rendering.render_fields(untouched)
         for name in _DATES_IN_ENVIRONMENT:
             os.environ.pop(name, None)  # of an earlier try in this process, whose run had a date
         os.environ.update(context_environment(context))
@@ -184,7 +188,7 @@ class _Try:
         task.pre_execute(context)
         self._call_back("execute")
         try:
-            value = self._call(renderer)
+            value = self._call(self._rendering.renderer)
         except SystemExit as error:
             if error.code not in (None, 0):
                 raise
@@ -217,23 +221,6 @@ class _Try:
         # The values are kept alive by the operator that was made of them, so their ids stay theirs.
         return [id(value) for value in computed]
 
-    def _render(self, untouched: list[int]) -> Renderer:
-        task = self._task
-        task.prepare_template()
-        renderer = Renderer(
-            _render_options(self._context["dag"], task, self._file.root / self._file.file), self._context
-        )
-        for name in task.template_fields:
-            try:
-                value = getattr(task, name, None)
-                rendered = renderer.render(value, task.template_ext, untouched)
-            except RenderError as error:
-                raise RenderError(f"could not render `{name}` of task `{task.task_id}`: {error}") from error
-            if rendered is not value:
-                # Around the operator's own setter, which would look for new dependencies.
-                task.__dict__[name] = rendered
-        return renderer
-
     def _push(self, value: Any) -> None:
         task = self._task
         is_source = self._request.has_map_consumers and self._request.map_index < 0
@@ -243,6 +230,11 @@ class _Try:
             raise UnmappableXComTypePushed(
                 f"task `{task.task_id}` returned a {type(value).__name__}, but other tasks are mapped over it:"
                 " expected a list or a dict"
+            )
+        if is_source and len(value) > self._request.max_map_length:
+            raise UnmappableXComLengthPushed(
+                f"task `{task.task_id}` returned {len(value)} elements, but other tasks are mapped over it and the"
+                f" setting `limits.max_map_length` allows {self._request.max_map_length}"
             )
         if value is None or not task.do_xcom_push:
             return
@@ -306,6 +298,8 @@ class _Try:
             outcome=outcome,
             values={name: msgspec.Raw(data) for name, data in instance.pushed.items()},
             lengths=instance.lengths,
+            rendered={} if self._rendering is None else self._rendering.shown,
+            label="" if self._rendering is None else self._rendering.label(self._request.map_index),
             **fields,
         )
 
@@ -320,18 +314,6 @@ class _Try:
                 self._task.on_kill()
         except Exception:
             log.exception("on_kill of task `%s` failed", self._task.task_id)
-
-
-def _render_options(dag: Any, task: Any, path: Path) -> RenderOptions:
-    is_native = task.render_template_as_native_obj
-    return RenderOptions(
-        search_path=[str(path.parent), *(dag.template_searchpath or ())],
-        macros=dag.user_defined_macros or {},
-        filters=dag.user_defined_filters or {},
-        environment=dag.jinja_environment_kwargs or {},
-        undefined=dag.template_undefined,
-        is_native=dag.render_template_as_native_obj if is_native is None else is_native,
-    )
 
 
 @contextmanager

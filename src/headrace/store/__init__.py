@@ -117,6 +117,7 @@ from headrace.store.schedules import (
     occupations,
     save_schedule,
 )
+from headrace.store.shown import instance_labels, rendered_arguments
 from headrace.store.store import Store
 from headrace.store.timers import (
     Woken,
@@ -237,6 +238,7 @@ __all__ = [
     "held_errands",
     "held_tasks",
     "held_triggers",
+    "instance_labels",
     "is_within",
     "last_event_id",
     "latest_attempt",
@@ -267,6 +269,7 @@ __all__ = [
     "record_results",
     "register",
     "remove_file",
+    "rendered_arguments",
     "rescue_errands",
     "rescue_tasks",
     "resign",

@@ -60,8 +60,11 @@ class RunInfo(NamedTuple):
 class Requests:
     """Builds task requests, remembering what tasks of the same run and parent share."""
 
-    def __init__(self, default_isolation: Isolation = "process", limit: int = 512) -> None:
+    def __init__(
+        self, default_isolation: Isolation = "process", limit: int = 512, max_map_length: int = 100_000
+    ) -> None:
         self._default_isolation = default_isolation
+        self._max_map_length = max_map_length
         self._limit = limit
         self._runs: OrderedDict[int, RunInfo] = OrderedDict()
         self._above: OrderedDict[int, Mapping[str, Any]] = OrderedDict()
@@ -157,6 +160,7 @@ class Requests:
             first_started_at=_instant(task.first_started_at),
             waited_seconds=((task.queued_at or 0) - (task.first_started_at or task.queued_at or 0)) / 1_000_000,
             has_map_consumers=task.key in info.version.mapped_over,
+            max_map_length=self._max_map_length,
             log_path=logs.get(task.id, ""),
             kill_grace_seconds=kill_grace_seconds,
         )

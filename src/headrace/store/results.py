@@ -195,6 +195,10 @@ def write_values(tx: Transaction, accepted: Sequence[tuple[Task, TaskResult]]) -
     for task, result in accepted:
         for name, document in result.values.items():
             rows.append(_value_row(task, "result", name, bytes(document).decode(), result.lengths.get(name)))
+        if result.rendered:
+            rows.append(_value_row(task, "shown", "rendered", _json.encode(result.rendered).decode(), None))
+        if result.label:
+            rows.append(_value_row(task, "shown", "label", _json.encode(result.label).decode(), None))
         if result.export:
             rows.append(_value_row(task, "export", "", _json.encode(result.export).decode(), None))
         if result.store or result.reset:

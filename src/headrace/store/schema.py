@@ -290,7 +290,12 @@ value = Table(
     Column("task_id", Id, nullable=False),
     Column("name", Text, nullable=False),
     Column("attempt_id", Id, nullable=False),
-    Column("kind", Text, nullable=False, comment="result: by name · export, store: parameters for others"),
+    Column(
+        "kind",
+        Text,
+        nullable=False,
+        comment="result: by name · export, store: parameters for others · shown: for people",
+    ),
     Column("document", Text, nullable=False),
     Column("length", Integer),
     PrimaryKeyConstraint("task_id", "kind", "name"),

@@ -157,6 +157,10 @@ class UnmappableXComTypePushed(AirflowException):
     """A task that others are mapped over returned something that has no elements."""
 
 
+class UnmappableXComLengthPushed(AirflowException):
+    """A task that others are mapped over returned more elements than are allowed."""
+
+
 class SerializationError(AirflowException):
     """A result cannot be stored as JSON."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import click
 
 from headrace.actions.finding import find_run
@@ -11,7 +13,7 @@ from headrace.cli.opening import opened
 from headrace.cli.options import json_option, store_option
 from headrace.cli.printing import print_json, print_table
 from headrace.cli.task_json import describe_tasks
-from headrace.store import Definitions, TaskRow, list_tasks, version_of_attempt
+from headrace.store import Definitions, TaskRow, instance_labels, list_tasks, version_of_attempt
 
 
 @click.command("tasks")
@@ -24,14 +26,16 @@ def command(run: str, as_json: bool, url: str | None) -> None:
         found = find_run(tx, run)
         rows = [task for task in list_tasks(tx, found.attempt_id) if task.is_listed]
         version = tx.shared(Definitions).version(tx, version_of_attempt(tx, found.attempt_id))
+        labels = instance_labels(tx, found.attempt_id)
     if as_json:
-        described = describe_tasks(rows, version.nodes)
+        described = describe_tasks(rows, version.nodes, labels)
         print_json({"run_id": found.id, "workflow": found.workflow, "tasks": described})
         return
-    print_table(("task", "state", "tries", "started", "took", "error"), [_cells(row) for row in rows])
+    print_table(("task", "state", "tries", "started", "took", "error"), [_cells(row, labels) for row in rows])
 
 
-def _cells(row: TaskRow) -> tuple[object, ...]:
+def _cells(row: TaskRow, labels: Mapping[int, str]) -> tuple[object, ...]:
+    name = f"{row.name} {labels[row.id]}" if row.id in labels else row.name
     started = shown(row.started_at) if row.started_at is not None else ""
     error = error_line(row) if row.error_json is not None else ""
-    return row.name, row.state, row.try_number or "", started, span(row.started_at, row.ended_at), error
+    return name, row.state, row.try_number or "", started, span(row.started_at, row.ended_at), error

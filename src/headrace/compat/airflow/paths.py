@@ -44,7 +44,7 @@ _exceptions = _names(
     *("DuplicateTaskIdFound", "TaskAlreadyInTaskGroup", "ParamValidationError", "XComNotFound"),
     *("TaskDeferred", "TaskDeferralError", "TaskDeferralTimeout"),
     *("DownstreamTasksSkipped", "DagRunTriggerException"),
-    *("XComForMappingNotPushed", "UnmappableXComTypePushed", "SerializationError"),
+    *("XComForMappingNotPushed", "UnmappableXComTypePushed", "UnmappableXComLengthPushed", "SerializationError"),
     *("RemovedInAirflow3Warning", "RemovedInAirflow4Warning", "AirflowProviderDeprecationWarning"),
 )
 _branch = _names("headrace.operators.branch", "BranchPythonOperator", "ShortCircuitOperator")

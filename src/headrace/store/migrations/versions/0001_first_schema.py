@@ -297,7 +297,12 @@ def _create_tasks() -> None:
         Column("task_id", ID, nullable=False),
         Column("name", Text, nullable=False),
         Column("attempt_id", ID, nullable=False),
-        Column("kind", Text, nullable=False, comment="result: by name · export, store: parameters for others"),
+        Column(
+            "kind",
+            Text,
+            nullable=False,
+            comment="result: by name · export, store: parameters for others · shown: for people",
+        ),
         Column("document", Text, nullable=False),
         Column("length", Integer),
         PrimaryKeyConstraint("task_id", "kind", "name", name="pk_value"),

@@ -1,0 +1,86 @@
+"""Renders the arguments of a task of a Python DAG, and keeps what came out for people to see."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from headrace.authoring.dag.exceptions import AirflowException
+from headrace.authoring.dag.values import encode_value
+from headrace.template.jinja import Renderer, RenderError, RenderOptions
+
+log = logging.getLogger("airflow.task")
+
+LONGEST_SHOWN = 4096
+"""Characters of one rendered argument that are kept."""
+LONGEST_LABEL = 250
+
+
+class Rendering:
+    """The templates of one try."""
+
+    def __init__(self, dag: Any, task: Any, file: Path, context: Mapping[str, Any]) -> None:
+        self._task = task
+        self.renderer = Renderer(_options(dag, task, file), context)
+        self.shown: dict[str, msgspec.Raw] = {}
+        """The arguments that had something to render, as JSON."""
+
+    def render_fields(self, untouched: Collection[int]) -> None:
+        """Replace the operator's templates by what they say; values whose `id` is in `untouched` stay."""
+        task = self._task
+        task.prepare_template()
+        for name in task.template_fields:
+            try:
+                value = getattr(task, name, None)
+                rendered = self.renderer.render(value, task.template_ext, untouched) if value else value
+            except RenderError as error:
+                raise RenderError(f"could not render `{name}` of task `{task.task_id}`: {error}") from error
+            if rendered is not value:
+                # Around the operator's own setter, which would look for new dependencies.
+                task.__dict__[name] = rendered
+            if rendered is not value and rendered != value:
+                self.shown[name] = _for_people(rendered, name)
+
+    def label(self, map_index: int) -> str:
+        """The name of a mapped instance for people; empty if it has none."""
+        template = self._task.map_index_template
+        if not template or map_index < 0:
+            return ""
+        try:
+            return str(self.renderer.render(template))[:LONGEST_LABEL]
+        except Exception as error:
+            log.warning("the map_index_template of task `%s` could not be rendered: %s", self._task.task_id, error)
+            return ""
+
+
+def _for_people(value: Any, name: str) -> msgspec.Raw:
+    try:
+        document = encode_value(value, name)
+    except (AirflowException, TypeError, ValueError, RecursionError):
+        document = msgspec.json.encode(_text(value))
+    if len(document) > LONGEST_SHOWN:
+        document = msgspec.json.encode(document.decode(errors="replace")[:LONGEST_SHOWN] + " … (cut)")
+    return msgspec.Raw(document)
+
+
+def _text(value: Any) -> str:
+    try:
+        return str(value)
+    except Exception as error:
+        return f"<{type(value).__name__} that cannot be shown: {error}>"
+
+
+def _options(dag: Any, task: Any, path: Path) -> RenderOptions:
+    is_native = task.render_template_as_native_obj
+    return RenderOptions(
+        search_path=[str(path.parent), *(dag.template_searchpath or ())],
+        macros=dag.user_defined_macros or {},
+        filters=dag.user_defined_filters or {},
+        environment=dag.jinja_environment_kwargs or {},
+        undefined=dag.template_undefined,
+        is_native=dag.render_template_as_native_obj if is_native is None else is_native,
+    )
