@@ -74,6 +74,7 @@ class Engine:
         self._project = folder / "project"
         self._project.mkdir(parents=True, exist_ok=True)
         self._actions: dict[str, Mapping[str, Action]] = {}
+        self._runners: dict[str, Callable[[TaskRequest, Channel], TaskResult]] = {}
         self.services: list[Service] = [
             Rescuer(self.store), Waker(self.store), DeadlineKeeper(self.store), Reviver(self.store),
             PastFollower(self.store), RunStarter(self.store), RunActivator(self.store),
@@ -111,6 +112,10 @@ class Engine:
         self._actions[workflow.name] = actions or {}
         digest = hashlib.sha256(msgspec.json.encode(workflow)).hexdigest()
         return self._save(f"{workflow.name}.py", digest, (check_workflow(workflow),))[workflow.name]
+
+    def run_tasks_with(self, workflow: str, run: Callable[[TaskRequest, Channel], TaskResult]) -> None:
+        """Have the tasks of a workflow run by a function of yours."""
+        self._runners[workflow] = run
 
     def write(self, file: str, text: str) -> Path:
         """Put a file into the project, for code and queries that tasks use."""
@@ -179,6 +184,9 @@ class Engine:
     # ---- tasks -----------------------------------------------------------------------------------------------------
 
     def _run_task(self, request: TaskRequest, channel: Channel) -> TaskResult:
+        runner = self._runners.get(request.run.workflow)
+        if runner is not None:
+            return runner(request, channel)
         actions = self._actions.get(request.run.workflow)
         if actions is None:
             return run_task(request, channel)

@@ -29,7 +29,7 @@ from headrace.store import (
 )
 from headrace.store.sql import Sql
 
-RUN = Sql("SELECT state, reason, workflow_id FROM run WHERE id = :id")
+RUN = Sql("SELECT state, reason, workflow_id, key FROM run WHERE id = :id")
 STORY = Sql("SELECT after FROM event WHERE attempt_id = :attempt_id AND task_id = :task_id ORDER BY id")
 TRIGGER = Sql("SELECT id FROM trigger WHERE task_id = :task_id AND NOT is_given_up")
 RUN_STORY = Sql("SELECT after FROM event WHERE attempt_id = :attempt_id AND task_id IS NULL ORDER BY id")
@@ -53,6 +53,11 @@ class Run:
         """Why it ended as it did, if there is more to say: `timed_out`, `deadlocked`."""
         reason: str | None = self._row()[1]
         return reason
+
+    @property
+    def key(self) -> str:
+        """The run's name, unique in its workflow."""
+        return str(self._row()[3])
 
     @property
     def attempt_id(self) -> int:
@@ -128,7 +133,7 @@ class Run:
 
     def retry(self, *, is_resuming: bool = True) -> None:
         """Go on with a new attempt, which carries over what succeeded."""
-        resumes, (_, _, workflow_id) = self.attempt_id if is_resuming else None, self._row()
+        resumes, (_, _, workflow_id, _) = self.attempt_id if is_resuming else None, self._row()
 
         def work(tx: Transaction) -> None:
             add_attempt(tx, self.id, workflow_id, resumes, "", self._now)

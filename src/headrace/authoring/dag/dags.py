@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import itertools
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
@@ -24,6 +26,10 @@ from headrace.errors import did_you_mean
 
 _FAIL_FAST_RULES = (TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE_SETUP_SUCCESS)
 _creation = itertools.count()
+
+# Named, not imported: a run for a test builds on everything, this room included.
+_TESTING = "headrace.testing.dag_run"
+_COMMAND = "headrace.testing.dag_command"
 
 
 class DAG:
@@ -241,6 +247,34 @@ class DAG:
 
     def set_dependency(self, upstream_task_id: str, downstream_task_id: str) -> None:
         self.get_task(upstream_task_id).set_downstream(self.get_task(downstream_task_id))
+
+    def test(
+        self,
+        run_after: datetime | None = None,
+        logical_date: Any = NOTSET,
+        run_conf: Mapping[str, Any] | None = None,
+        conn_file_path: str | None = None,
+        variable_file_path: str | None = None,
+        use_executor: bool = False,
+        mark_success_pattern: Any = None,
+        *,
+        execution_date: datetime | None = None,
+        session: Any = None,
+    ) -> Any:
+        """Run this DAG once in this process, on a store of its own; returns the run with the states of its tasks."""
+        given = run_after if logical_date is NOTSET else logical_date
+        return importlib.import_module(_TESTING).run_dag(
+            self,
+            run_conf=run_conf,
+            logical_date=execution_date or given,
+            conn_file_path=conn_file_path,
+            variable_file_path=variable_file_path,
+            mark_success_pattern=mark_success_pattern,
+        )
+
+    def cli(self) -> None:
+        """Make a command of the file that this is called in: `python flow.py test`."""
+        sys.exit(importlib.import_module(_COMMAND).dag_command(self))
 
     def __enter__(self) -> DAG:
         scope.enter_dag(self)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import importlib
-from datetime import datetime, time, timedelta
+import random
+import time
+from datetime import datetime, timedelta
 from typing import Any
 
-_MODULES = ("dateutil", "json", "random", "uuid", "yaml")
+_MODULES = ("dateutil", "json", "uuid", "yaml")
 
 
 class Macros:
     datetime = datetime
     timedelta = timedelta
     time = time
+    random = staticmethod(random.random)
 
     def __getattr__(self, name: str) -> Any:
         if name not in _MODULES:
@@ -33,6 +36,20 @@ class Macros:
     def ds_format(ds: str, input_format: str, output_format: str) -> str:
         """A date in another format."""
         return datetime.strptime(str(ds), input_format).strftime(output_format)
+
+    @staticmethod
+    def ds_format_locale(ds: str, input_format: str, output_format: str, locale: Any = None) -> str:
+        """A date in another format, in words of a language (`de_DE`)."""
+        # The names of months and days in all languages are large, so only templates that want them need the package.
+        try:
+            from babel.dates import format_datetime, parse_pattern
+        except ImportError:
+            raise RuntimeError("`macros.ds_format_locale` needs the package `babel`: pip install babel") from None
+        return str(
+            format_datetime(
+                datetime.strptime(str(ds), input_format), parse_pattern(output_format), locale=locale or "en"
+            )
+        )
 
     @staticmethod
     def datetime_diff_for_humans(dt: Any, since: Any = None) -> str:

@@ -31,6 +31,17 @@ _FLAVOURS = {
     "branch_external_python": "headrace.operators.external_python:BranchExternalPythonOperator",
 }
 
+_FLAVOURS_OF_PROVIDERS = {
+    "docker": "docker",
+    "kubernetes": "cncf-kubernetes",
+    "kubernetes_cmd": "cncf-kubernetes",
+    "pyspark": "apache-spark",
+    "sql": "common-sql",
+    "snowpark": "snowflake",
+    "llm": "common-ai",
+    "agent": "common-ai",
+}
+
 _SCOPE_NAMES = ("dag", "task_group", "default_args")
 
 
@@ -192,9 +203,16 @@ class TaskDecorator:
 
     def __getattr__(self, name: str) -> TaskDecorator:
         if name not in _FLAVOURS:
-            hint = did_you_mean(name, _FLAVOURS)
-            raise AttributeError(f"there is no `@task.{name}`" + (f", {hint}" if hint else ""))
+            raise AttributeError(_unknown_flavour(name))
         return TaskDecorator(name, self._dag)
+
+
+def _unknown_flavour(name: str) -> str:
+    if name in _FLAVOURS_OF_PROVIDERS:
+        package = _FLAVOURS_OF_PROVIDERS[name]
+        return f"`@task.{name}` comes with Airflow's provider `{package}`, which is neither built in nor installed"
+    hint = did_you_mean(name, [*_FLAVOURS, "run_if", "skip_if"])
+    return f"there is no `@task.{name}`" + (f", {hint}" if hint else "")
 
 
 task = TaskDecorator()
@@ -261,8 +279,12 @@ def _in_legal_order(parameters: list[inspect.Parameter]) -> list[inspect.Paramet
 
 
 def _returns_dict(function: Callable[..., Any]) -> bool:
+    """Whether the return annotation says so: `dict`, `Mapping`, a TypedDict."""
+    annotation = getattr(function, "__annotations__", {}).get("return")
     try:
-        annotation = typing.get_type_hints(function).get("return")
+        # Only this one: other annotations may name things that are imported for type checkers alone.
+        if isinstance(annotation, str):
+            annotation = eval(annotation, getattr(function, "__globals__", {}))
     except Exception:  # an annotation that cannot be evaluated is no reason to refuse the function
         return False
     kind = typing.get_origin(annotation) or annotation

@@ -26,6 +26,8 @@ _context = _names(_DAG, "get_current_context", "Context")
 _literal = _names(_DAG, "literal")
 _operator = _names(_DAG, "BaseOperator")
 _group = _names(_DAG, "TaskGroup")
+_bag = _names("headrace.testing.dag_bag", "DagBag")
+_parsing = _names(f"{_DAG}.parsing_context", "get_parsing_context")
 _mapped = _names(f"{_DAG}.mapped", "MappedOperator")
 _run = _names(f"{_DAG}.task_instance", "DagRun", "TaskInstance")
 _dates = _names("headrace.compat.airflow.dates", "days_ago", "cron_presets")
@@ -104,11 +106,12 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.decorators.python": {},
     "airflow.decorators.task_group": _names(_DAG, "task_group"),
     "airflow.exceptions": _exceptions,
-    "airflow.models": _names(_DAG, "DAG") | _operator | _params | _stored | _results | _run | _mapped,
+    "airflow.models": _names(_DAG, "DAG") | _operator | _params | _stored | _results | _run | _mapped | _bag,
     "airflow.models.abstractoperator": {},
     "airflow.models.baseoperator": _operator | _edges,
     "airflow.models.connection": _names(_DAG, "Connection"),
     "airflow.models.dag": _dag,
+    "airflow.models.dagbag": _bag,
     "airflow.models.dagrun": _names(f"{_DAG}.task_instance", "DagRun"),
     "airflow.models.mappedoperator": _mapped,
     "airflow.models.param": _params | _param_references,
@@ -184,6 +187,7 @@ PATHS: dict[str, dict[str, str]] = {
         | _group
         | _notifier
         | _retries
+        | _parsing
     ),
     "airflow.sdk.bases": {},
     "airflow.sdk.bases.notifier": _notifier,
@@ -194,6 +198,8 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.sdk.definitions.dag": _dag,
     "airflow.sdk.definitions.param": _params,
     "airflow.sdk.definitions.retry_policy": _retries,
+    "airflow.sdk.definitions.taskgroup": _group,
+    "airflow.sdk.definitions.xcom_arg": _results,
     "airflow.sdk.exceptions": _exceptions,
     "airflow.sdk.timezone": _timezone,
     "airflow.triggers": {},
@@ -219,6 +225,7 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.task.priority_strategy": _names(f"{_DAG}.weights", "PriorityWeightStrategy"),
     "airflow.utils": {},
     "airflow.utils.context": _names(_DAG, "Context"),
+    "airflow.utils.dag_parsing_context": _parsing,
     "airflow.utils.dates": _dates,
     "airflow.utils.decorators": _names("headrace.compat.airflow.shims", "apply_defaults"),
     "airflow.utils.edgemodifier": _labels,
