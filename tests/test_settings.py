@@ -153,6 +153,7 @@ def test_every_setting_is_described_and_can_be_set_by_its_variable(tmp_path):
         "a path": "x",
         "a list of strings": "a",
         "a string": "sqlite:///x",
+        "true or false": "false",
     }
     settings = load(
         tmp_path,

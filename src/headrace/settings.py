@@ -103,6 +103,10 @@ class ParserSettings:
     timeout_seconds: float = _setting(30.0, "How long loading one workflow file may take.", minimum=0.1)
     memory_mb: int = _setting(2048, "How much memory loading one workflow file may take.", minimum=64)
     processes: int = _setting(2, "How many workflow files are loaded at the same time.", minimum=1)
+    safe_mode: bool = _setting(True, "Load only Python files that mention Airflow or Headrace and a DAG or an asset.")
+    ignore_syntax: Literal["glob", "regexp"] = _setting(
+        "glob", "How `.airflowignore` is written: `glob` like `.gitignore`, or `regexp`."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

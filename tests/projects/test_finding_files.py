@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import zipfile
+
 import pytest
 
 from headrace.errors import LoadError
-from headrace.projects import find_files
+from headrace.projects import Discovery, find_files
 
 DAG = "from airflow.sdk import DAG"
 
@@ -91,3 +93,24 @@ def test_links_are_followed_once(tmp_path):
 def test_missing_folder_is_an_error_and_not_an_empty_project(tmp_path):
     with pytest.raises(LoadError, match="does not exist"):
         find_files(tmp_path / "gone")
+
+
+def test_ignore_files_may_be_regular_expressions(tmp_path, caplog):
+    ignored = "project_[a-z]   # a comment\n^sub/old\n(\n"
+    files = ["project_a/x.py", "project_1/x.py", "sub/old.py", "sub/new.py"]
+    write(tmp_path, {".airflowignore": ignored, **dict.fromkeys(files, DAG)})
+    assert find_files(tmp_path, Discovery(ignore_syntax="regexp")) == ["project_1/x.py", "sub/new.py"]
+    assert "`(` in" in caplog.text and "is not a regular expression" in caplog.text
+
+
+def test_every_python_file_counts_without_safe_mode(tmp_path):
+    write(tmp_path, {"a.py": "print('hello')"})
+    assert find_files(tmp_path, Discovery(is_safe=False)) == ["a.py"]
+
+
+def test_archives_count_if_a_module_at_their_root_mentions_workflows(tmp_path):
+    for name, member in (("good.zip", "flow.py"), ("deep.zip", "inside/flow.py")):
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr(member, DAG)
+    (tmp_path / "broken.zip").write_bytes(b"no archive")
+    assert find_files(tmp_path) == ["good.zip"]

@@ -28,6 +28,7 @@ class Language(NamedTuple):
 
 LANGUAGES = (
     Language("python", ".py", "headrace.authoring.dag.loading:load_dag_file"),
+    Language("python", ".zip", "headrace.authoring.dag.loading:load_dag_file"),
     Language("dig", ".dig", "headrace.authoring.dig.loading:load_dig_file"),
 )
 

@@ -11,7 +11,7 @@ import msgspec
 from headrace.authoring import language_of
 from headrace.definition import digest
 from headrace.errors import LoadError
-from headrace.projects import ParsedFile, find_files, parse_files
+from headrace.projects import Discovery, ParsedFile, find_files, parse_files
 from headrace.settings import ParserSettings
 
 
@@ -26,10 +26,11 @@ class Checked(NamedTuple):
 
 def check_paths(paths: Iterable[str], settings: ParserSettings) -> Iterator[Checked]:
     """Load every file that is named or lies in a named folder, in the order in which they were named."""
+    discovery = Discovery(settings.safe_mode, settings.ignore_syntax)
     for path in paths:
         folder = Path(path)
         if folder.is_dir():
-            yield from _load(folder, find_files(folder), settings)
+            yield from _load(folder, find_files(folder, discovery), settings)
         elif folder.is_file():
             language_of(folder.name)
             yield from _load(folder.parent, [folder.name], settings)

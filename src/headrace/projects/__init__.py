@@ -5,13 +5,14 @@ database is not imported here but by its own name.
 """
 
 from headrace.handoff import content_digest
-from headrace.projects.files import find_files
+from headrace.projects.files import Discovery, find_files
 from headrace.projects.outcome import ParsedFile, SourceError
 from headrace.projects.parsing import ParsePool, parse_file, parse_files
 from headrace.projects.watching import Changes, watch
 
 __all__ = [
     "Changes",
+    "Discovery",
     "ParsePool",
     "ParsedFile",
     "SourceError",

@@ -1,20 +1,25 @@
 """Which files of a project's folder may hold workflows.
 
-`.dig` files count at the top of the folder, Python files anywhere below it if they mention Airflow or Headrace and a
-DAG or an asset. `.headraceignore` and `.airflowignore`, in any folder, leave out what their patterns match; they are
-written like `.gitignore`.
+`.dig` files count at the top of the folder, Python files and zip archives of them anywhere below it if they mention
+Airflow or Headrace and a DAG or an asset. `.headraceignore` and `.airflowignore`, in any folder, leave out what their
+patterns match; they are written like `.gitignore`, or `.airflowignore` with regular expressions if the settings say so.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import re
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from headrace.errors import LoadError
 
+_log = logging.getLogger("headrace.projects")
+
+_LARGEST_MODULE = 16 * 1024 * 1024
 _IGNORE_FILES = (".airflowignore", ".headraceignore")
 _SKIPPED_FOLDERS = ("__pycache__", "node_modules", "site-packages")
 _FACES = re.compile(rb"airflow|headrace", re.IGNORECASE)
@@ -25,33 +30,45 @@ class _Rule(NamedTuple):
     folder: str
     """Where the ignore file is, relative to the project's folder; the rule holds below it."""
     pattern: re.Pattern[str]
-    is_for_folders: bool
-    is_exception: bool
+    is_for_folders: bool = False
+    is_exception: bool = False
+    is_found_anywhere: bool = False
+    """A regular expression that may match any part of the path."""
 
     def matches(self, path: str, *, is_folder: bool) -> bool:
         if self.is_for_folders and not is_folder:
             return False
         inside = path if self.folder == "." else path.removeprefix(f"{self.folder}/")
-        return self.pattern.fullmatch(inside) is not None
+        found = self.pattern.search(inside) if self.is_found_anywhere else self.pattern.fullmatch(inside)
+        return found is not None
 
 
-def find_files(root: Path) -> list[str]:
+class Discovery(NamedTuple):
+    """How files are found."""
+
+    is_safe: bool = True
+    """Load only Python files that mention workflows."""
+    ignore_syntax: str = "glob"
+    """Of `.airflowignore`: `glob` or `regexp`."""
+
+
+def find_files(root: Path, discovery: Discovery | None = None) -> list[str]:
     """Paths of the files that are worth loading, relative to the project's folder and sorted."""
     if not root.is_dir():
         raise LoadError(f"the project's folder `{root}` does not exist")
-    return sorted(_walk(root, ".", [], {os.path.realpath(root)}))
+    return sorted(_walk(root, ".", [], {os.path.realpath(root)}, discovery or Discovery()))
 
 
-def _walk(root: Path, folder: str, rules: list[_Rule], seen: set[str]) -> Iterator[str]:
-    rules = [*rules, *_rules_in(root, folder)]
+def _walk(root: Path, folder: str, rules: list[_Rule], seen: set[str], discovery: Discovery) -> Iterator[str]:
+    rules = [*rules, *_rules_in(root, folder, discovery)]
     for entry in _entries(root / folder):
         path = entry.name if folder == "." else f"{folder}/{entry.name}"
         is_folder = entry.is_dir()
         if entry.name.startswith(".") or _is_ignored(path, rules, is_folder=is_folder):
             continue
         if is_folder and not _is_skipped(entry, seen):
-            yield from _walk(root, path, rules, seen)
-        elif not is_folder and _is_candidate(entry, is_top=folder == "."):
+            yield from _walk(root, path, rules, seen, discovery)
+        elif not is_folder and _is_candidate(entry, discovery, is_top=folder == "."):
             yield path
 
 
@@ -75,18 +92,34 @@ def _is_skipped(entry: os.DirEntry[str], seen: set[str]) -> bool:
     return False
 
 
-def _is_candidate(entry: os.DirEntry[str], *, is_top: bool) -> bool:
+def _is_candidate(entry: os.DirEntry[str], discovery: Discovery, *, is_top: bool) -> bool:
     if entry.name.endswith(".dig"):
         return is_top
-    return entry.name.endswith(".py") and _mentions_workflows(entry.path)
+    if entry.name.endswith(".zip"):
+        return _holds_workflows(entry.path)
+    return entry.name.endswith(".py") and (not discovery.is_safe or _mentions_workflows(_bytes_of(entry.path)))
 
 
-def _mentions_workflows(path: str) -> bool:
+def _bytes_of(path: str) -> bytes:
     try:
-        content = Path(path).read_bytes()
+        return Path(path).read_bytes()
     except OSError:
-        return False
+        return b""
+
+
+def _mentions_workflows(content: bytes) -> bool:
     return _FACES.search(content) is not None and _SUBJECTS.search(content) is not None
+
+
+def _holds_workflows(path: str) -> bool:
+    """Whether a module at the root of an archive mentions workflows."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            modules = [one for one in archive.infolist() if one.filename.endswith(".py") and "/" not in one.filename]
+            small = [one for one in modules if one.file_size <= _LARGEST_MODULE]
+            return any(_mentions_workflows(archive.read(one)) for one in small)
+    except (OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError):
+        return False
 
 
 def _is_ignored(path: str, rules: list[_Rule], *, is_folder: bool) -> bool:
@@ -96,15 +129,28 @@ def _is_ignored(path: str, rules: list[_Rule], *, is_folder: bool) -> bool:
     return False
 
 
-def _rules_in(root: Path, folder: str) -> list[_Rule]:
-    rules = []
+def _rules_in(root: Path, folder: str, discovery: Discovery) -> Iterator[_Rule]:
     for name in _IGNORE_FILES:
         try:
             lines = (root / folder / name).read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             continue
-        rules += [_rule(folder, line.strip()) for line in lines if line.strip() and not line.startswith("#")]
-    return rules
+        if name == ".airflowignore" and discovery.ignore_syntax == "regexp":
+            yield from _expressions(root, folder, lines)
+        else:
+            yield from (_rule(folder, line.strip()) for line in lines if line.strip() and not line.startswith("#"))
+
+
+def _expressions(root: Path, folder: str, lines: list[str]) -> Iterator[_Rule]:
+    for line in lines:
+        text = re.sub(r"\s*#.*", "", line).strip()
+        try:
+            pattern = re.compile(text)
+        except re.error as error:
+            _log.warning("`%s` in `%s` is not a regular expression: %s", text, root / folder / ".airflowignore", error)
+            continue
+        if text:
+            yield _Rule(folder, pattern, is_found_anywhere=True)
 
 
 def _rule(folder: str, line: str) -> _Rule:

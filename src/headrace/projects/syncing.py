@@ -13,7 +13,7 @@ from pathlib import Path
 
 from headrace.clock import Clock, to_micros
 from headrace.errors import HeadraceError
-from headrace.projects.files import find_files
+from headrace.projects.files import Discovery, find_files
 from headrace.projects.parsing import DEFAULT_LOADER, ParsePool
 from headrace.projects.saving import SavedFile, save_parsed
 from headrace.projects.shared_files import MAY_READ, Looks, is_readable, looks_of_shared_files
@@ -75,6 +75,7 @@ class ProjectSync:
         self._pool = ParsePool(
             parser.processes, timeout_seconds=parser.timeout_seconds, memory_mb=parser.memory_mb, loader=loader
         )
+        self._discovery = Discovery(parser.safe_mode, parser.ignore_syntax)
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -122,7 +123,7 @@ class ProjectSync:
             return []
         if not known.is_read:
             self._read_known(known)
-        found = {file: _digest(known.folder.path / file) for file in find_files(known.folder.path)}
+        found = {file: _digest(known.folder.path / file) for file in find_files(known.folder.path, self._discovery)}
         looks = looks_of_shared_files(known.folder.path, found)
         files = _to_load(known, found, looks, changed)
         # First what is gone, so that a workflow may move to a file with another name.

@@ -8,7 +8,7 @@ from typing import Any
 from headrace.authoring.dag import DAG
 from headrace.authoring.dag.loading import load_dag_file
 from headrace.errors import HeadraceError
-from headrace.projects import find_files
+from headrace.projects import Discovery, find_files
 
 
 class DagBag:
@@ -20,13 +20,14 @@ class DagBag:
         self.dag_folder = str(dag_folder or Path.cwd())
         self.dags: dict[str, DAG] = {}
         self.import_errors: dict[str, str] = {}
+        self._discovery = Discovery(is_safe=safe_mode)
         self.collect_dags(self.dag_folder)
 
     def collect_dags(self, dag_folder: str | Path) -> None:
         """Load every file of a folder that may hold DAGs, or one file."""
         path = Path(dag_folder)
         if path.is_dir():
-            for file in find_files(path):
+            for file in find_files(path, self._discovery):
                 if not file.endswith(".dig"):
                     self._take(path, file)
         else:

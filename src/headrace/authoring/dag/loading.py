@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import linecache
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -15,6 +16,7 @@ from headrace.authoring.dag import scope
 from headrace.authoring.dag.compiling import compile_dag
 from headrace.authoring.dag.dags import DAG
 from headrace.authoring.dag.user_frames import user_frames, user_traceback
+from headrace.authoring.dag.zipped import written_out, zipped_modules
 from headrace.definition import Workflow
 from headrace.errors import DefinitionError, HeadraceError, LoadError
 
@@ -39,8 +41,7 @@ def load_dag_file(root: Path, file: str, content: bytes | None = None) -> DagFil
     """
     root = root.resolve()
     serve_import_paths()
-    _put_on_path(root, root / file)
-    dags = _by_id(_collect(root, file, content), root, file)
+    dags = _by_id(list(_collect_all(root, file, content)), root, file)
     try:
         workflows = tuple(compile_dag(dag, root) for dag in dags.values())
     except HeadraceError:
@@ -55,9 +56,21 @@ def serve_import_paths() -> None:
     importlib.import_module(_IMPORT_HOOK).install()
 
 
-def _put_on_path(root: Path, path: Path) -> None:
-    """The project's folder comes first, then the file's own; tasks import from there, too, so they stay."""
-    for folder in dict.fromkeys((str(path.parent), str(root))):
+def _collect_all(root: Path, file: str, content: bytes | None) -> Iterator[DAG]:
+    path = root / file
+    if path.suffix != ".zip":
+        _put_on_path(path.parent, root)
+        yield from _collect(root, file, content)
+        return
+    archive = path if content is None else written_out(content, path)
+    _put_on_path(root, archive)
+    for name, module in zipped_modules(archive, file).items():
+        yield from _collect(root, f"{file}/{name}", module)
+
+
+def _put_on_path(*folders: Path) -> None:
+    """The last comes first; tasks import from there, too, so they stay."""
+    for folder in dict.fromkeys(map(str, folders)):
         if folder in sys.path:
             sys.path.remove(folder)
         sys.path.insert(0, folder)
@@ -141,8 +154,16 @@ def _describe(error: BaseException) -> str:
     return f"{name}: {text}" if text else name
 
 
+def _was_meant_to_have_some(path: Path) -> bool:
+    """Whether a file talks of DAGs at all; a module that only helps others does not."""
+    try:
+        return path.suffix == ".zip" or b"dag" in path.read_bytes().lower()
+    except OSError:
+        return True
+
+
 def _by_id(dags: list[DAG], root: Path, file: str) -> dict[str, DAG]:
-    if not dags:
+    if not dags and _was_meant_to_have_some(root / file):
         raise LoadError(
             f"`{file}` has no DAG",
             hint="create one with `with DAG(...)` at the top level of the file, or call your `@dag` function there",
