@@ -353,6 +353,8 @@ def _parsed(text: str, kind: Any) -> Any:
             return kind(text)
         except ValueError:
             return text
+    if kind is bool:
+        return {"true": True, "1": True, "false": False, "0": False}.get(text.strip().lower(), text)
     if typing.get_origin(kind) is tuple:
         return [part.strip() for part in text.split(",") if part.strip()]
     return text

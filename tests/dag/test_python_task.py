@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -656,3 +657,53 @@ g.expand(x=[1])
 """)
     assert [project.run("f", map_index=index).label for index in (0, 1)] == ["number 1", "number 2"]
     assert (project.run("g", map_index=0).label, project.run("g", map_index=0).outcome) == ("", "success")
+
+
+def test_dates_of_neighbouring_runs_follow_the_schedule(flow):
+    project = flow(
+        """
+@task
+def f(prev_ds, next_ds, next_ds_nodash, prev_execution_date, next_execution_date):
+    return [prev_ds, next_ds, next_ds_nodash, str(prev_execution_date.date()), str(next_execution_date.date())]
+f()
+""",
+        "schedule='@daily', start_date=datetime(2026, 1, 1)",
+    )
+    midnight = datetime(2026, 2, 3, tzinfo=UTC)
+    assert project.value(project.run("f", logical_time=midnight, run_type="scheduled")) == [
+        "2026-02-02", "2026-02-04", "20260204", "2026-02-02", "2026-02-04",
+    ]  # fmt: skip
+    assert project.value(project.run("f", logical_time=midnight))[:2] == ["2026-02-03", "2026-02-03"]
+
+
+def test_macros_are_those_that_templates_expect(flow):
+    project = flow("""
+BashOperator(task_id="b", bash_command="echo {{ macros.time.strftime('%Y', macros.time.gmtime(0)) }} "
+    "{{ 0 <= macros.random() < 1 }} {{ macros.ds_add(ds, 2) }} {{ macros.ds_format(ds, '%Y-%m-%d', '%d') }} "
+    "{{ macros.uuid.UUID(int=1) }} {{ macros.json.dumps([1]) }} {{ logical_date | ds_nodash }}")
+""")
+    result = project.run("b")
+    expected = "echo 1970 True 2026-02-05 03 00000000-0000-0000-0000-000000000001 [1] 20260203"
+    assert msgspec.json.decode(result.rendered["bash_command"]) == expected
+
+
+def test_a_function_in_place_of_a_templated_value_gets_the_context(flow):
+    project = flow("""
+def command(context, jinja_env):
+    return "echo " + jinja_env.from_string("{{ x }}").render(x=context["ds"])
+BashOperator(task_id="b", bash_command=command)
+""")
+    assert project.value(project.run("b")) == "2026-02-03"
+
+
+def test_an_instance_can_tell_how_many_there_are(flow):
+    project = flow("""
+@task
+def f(x, y, expanded_ti_count): return expanded_ti_count
+@task
+def g(expanded_ti_count): return [expanded_ti_count]
+f.expand(x=[1, 2], y=[1, 2, 3])
+g()
+""")
+    assert project.value(project.run("f", map_index=0)) == 6
+    assert project.value(project.run("g")) == [None]

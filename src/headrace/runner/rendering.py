@@ -25,6 +25,7 @@ class Rendering:
 
     def __init__(self, dag: Any, task: Any, file: Path, context: Mapping[str, Any]) -> None:
         self._task = task
+        self._context = context
         self.renderer = Renderer(_options(dag, task, file), context)
         self.shown: dict[str, msgspec.Raw] = {}
         """The arguments that had something to render, as JSON."""
@@ -36,7 +37,7 @@ class Rendering:
         for name in task.template_fields:
             try:
                 value = getattr(task, name, None)
-                rendered = self.renderer.render(value, task.template_ext, untouched) if value else value
+                rendered = self._rendered(value, untouched) if value else value
             except RenderError as error:
                 raise RenderError(f"could not render `{name}` of task `{task.task_id}`: {error}") from error
             if rendered is not value:
@@ -44,6 +45,12 @@ class Rendering:
                 task.__dict__[name] = rendered
             if rendered is not value and rendered != value:
                 self.shown[name] = _for_people(rendered, name)
+
+    def _rendered(self, value: Any, untouched: Collection[int]) -> Any:
+        if callable(value) and not hasattr(value, "resolve") and id(value) not in untouched:
+            # A function in place of a value gets the context and what templates are made with.
+            return value(context=self._context, jinja_env=self.renderer.environment)
+        return self.renderer.render(value, self._task.template_ext, untouched)
 
     def label(self, map_index: int) -> str:
         """The name of a mapped instance for people; empty if it has none."""

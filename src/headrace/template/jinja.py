@@ -70,10 +70,10 @@ class Renderer:
 
     def _text(self, text: str, suffixes: Sequence[str]) -> Any:
         if suffixes and text.endswith(tuple(suffixes)):
-            return self._evaluate(lambda: self._environment.get_template(text))
+            return self._evaluate(lambda: self.environment.get_template(text))
         if not any(marker in text for marker in _MARKERS):
             return text
-        return self._evaluate(lambda: self._environment.from_string(text))
+        return self._evaluate(lambda: self.environment.from_string(text))
 
     def _evaluate(self, find: Callable[[], Any]) -> Any:
         # Most tasks have no template at all, and Jinja is the biggest import of those that do.
@@ -83,14 +83,15 @@ class Renderer:
             template = find()
             # Shared, so that Jinja reads names one by one and a context may compute them when they are asked for.
             names = template.new_context(ChainMap(self._context, template.globals), shared=True)  # type: ignore[arg-type]
-            return self._environment.concat(template.root_render_func(names))
+            return self.environment.concat(template.root_render_func(names))
         except TemplateNotFound as error:
             raise RenderError(f"there is no template file `{error.name}`") from error
         except TemplateError as error:
             raise RenderError(f"{error.message} ({type(error).__name__})") from error
 
     @functools.cached_property
-    def _environment(self) -> Any:
+    def environment(self) -> Any:
+        """What templates are made with."""
         options = self._options
         settings: dict[str, Any] = {"extensions": ["jinja2.ext.do"], "cache_size": 0, **options.environment}
         environment = _environment_class(options.is_native)(**_with_loader(settings, options))

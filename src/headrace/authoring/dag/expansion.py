@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import prod
 from typing import Any, Protocol
 
 from headrace.authoring.dag.node import TaskNode
@@ -22,6 +23,10 @@ class Expansion(Protocol):
         ...
 
     def length(self) -> Length: ...
+
+    def count(self, context: Mapping[str, Any]) -> int:
+        """How many instances there are, in the process of one of them."""
+        ...
 
     def arguments(self, index: int, context: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
         """The keyword arguments of one instance, and those of their values that came out of other tasks."""
@@ -52,6 +57,9 @@ class CrossProduct:
             for value in self._values.values()
         )
         return lengths[0] if len(lengths) == 1 else Length(op="product", parts=lengths)
+
+    def count(self, context: Mapping[str, Any]) -> int:
+        return prod(len(_elements(value, name, context)) for name, value in self._values.items())
 
     def arguments(self, index: int, context: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
         columns = {name: _elements(value, name, context) for name, value in self._values.items()}
@@ -84,6 +92,9 @@ class KeywordSets:
             return self._sets.length()
         return Length(op="literal", length=len(self._sets))
 
+    def count(self, context: Mapping[str, Any]) -> int:
+        return len(_elements(self._sets, "expand_kwargs", context))
+
     def arguments(self, index: int, context: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
         item = _element(_elements(self._sets, "expand_kwargs", context), index, index)
         chosen = resolve_inside(item, context)
@@ -91,6 +102,12 @@ class KeywordSets:
             raise ValueError(f"expected each element of expand_kwargs() to be a dict of arguments, got: {chosen!r}")
         is_computed = next(references_in(self._sets), None) is not None
         return dict(chosen), list(chosen.values()) if is_computed else []
+
+
+def instance_count(task: Any, instance: Any) -> int | None:
+    """How many instances a task has when it runs; None if it is no mapped one."""
+    expansion: Expansion | None = task.mapped_group.expansion if task.mapped_group else getattr(task, "expansion", None)
+    return None if expansion is None else expansion.count({"ti": instance})
 
 
 def _is_mappable(value: Any) -> bool:

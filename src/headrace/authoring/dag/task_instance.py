@@ -10,7 +10,9 @@ from typing import Any
 
 from headrace.authoring.dag.context import Context, Engine
 from headrace.authoring.dag.exceptions import AirflowException
+from headrace.authoring.dag.expansion import instance_count
 from headrace.authoring.dag.macros import Macros
+from headrace.authoring.dag.neighbours import neighbour_dates
 from headrace.authoring.dag.other_runs import OtherRuns
 from headrace.authoring.dag.params import merged_params
 from headrace.authoring.dag.values import decode_value, encode_value, length_of
@@ -255,6 +257,7 @@ def task_context(instance: TaskInstance) -> Context:
         "inlets": task.settings.inlets,
         "outlets": task.settings.outlets,
         "test_mode": False,
+        "task_reschedule_count": 0,
         "conf": run.conf,
     }
     stamp = run.run_id if run.logical_time is None else run.logical_time.strftime("%Y%m%d")
@@ -264,9 +267,11 @@ def task_context(instance: TaskInstance) -> Context:
         "macros": Macros,
         "var": VariableLookup,
         "conn": lambda: Lookup(Connection.get),
+        "expanded_ti_count": lambda: instance_count(task, instance),
     }
     if run.logical_time is not None:
         values |= _date_strings(run.logical_time.astimezone(UTC))
+        lazy |= neighbour_dates(dag, run, to_pendulum)
         for name in ("logical_date", "execution_date", "data_interval_start", "data_interval_end"):
             lazy[name] = lambda name=name: getattr(run, name)  # type: ignore[misc]
     return Context(values, lazy)
