@@ -707,3 +707,20 @@ g()
 """)
     assert project.value(project.run("f", map_index=0)) == 6
     assert project.value(project.run("g")) == [None]
+
+
+def test_operators_can_render_what_they_make_up_themselves(flow):
+    project = flow("""
+from airflow.sdk import BaseOperator
+class Late(BaseOperator):
+    template_fields = ("text",)
+    def __init__(self, text, **kwargs):
+        super().__init__(**kwargs)
+        self.text = text
+    def execute(self, context):
+        self.text = "{{ ds }}"
+        self.render_template_fields(context)
+        return [self.text, self.render_template(["{{ params.x }}"], context)]
+Late(task_id="late", text="x")
+""")
+    assert project.value(project.run("late")) == ["2026-02-03", ["1"]]

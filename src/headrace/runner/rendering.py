@@ -46,6 +46,10 @@ class Rendering:
             if rendered is not value and rendered != value:
                 self.shown[name] = _for_people(rendered, name)
 
+    def render(self, value: Any) -> Any:
+        """A value with every template in it rendered."""
+        return self._renderer.render(value, self._task.template_ext)
+
     def _rendered(self, value: Any, untouched: Collection[int]) -> Any:
         if callable(value) and not hasattr(value, "resolve") and id(value) not in untouched:
             # A function in place of a value gets the context and what templates are made with.

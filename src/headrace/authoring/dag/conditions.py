@@ -8,28 +8,31 @@ from typing import Any
 from headrace.authoring.dag.context import Context
 from headrace.authoring.dag.exceptions import AirflowSkipException
 
-Condition = Callable[[Context], bool]
+Condition = Callable[[Context], bool | tuple[bool, str | None]]
+"""May give the message of a skip with its answer."""
 
 
 def run_if(condition: Condition, skip_message: str | None = None) -> Callable[[Any], Any]:
     """Above `@task`: skip the task unless the condition, called with its context, returns something true."""
-    return _deciding("run_if", lambda context: bool(condition(context)), skip_message)
+    return _deciding("run_if", condition, skip_message, goes_on_if=True)
 
 
 def skip_if(condition: Condition, skip_message: str | None = None) -> Callable[[Any], Any]:
     """Above `@task`: skip the task if the condition, called with its context, returns something true."""
-    return _deciding("skip_if", lambda context: not condition(context), skip_message)
+    return _deciding("skip_if", condition, skip_message, goes_on_if=False)
 
 
-def _deciding(name: str, goes_on: Condition, skip_message: str | None) -> Callable[[Any], Any]:
+def _deciding(name: str, condition: Condition, skip_message: str | None, *, goes_on_if: bool) -> Callable[[Any], Any]:
     def decorate(task: Any) -> Any:
         if not hasattr(task, "override"):
             raise TypeError(f"@task.{name} stands above @task, not above a plain function")
         then: Callable[[Context], None] | None = task.options.get("pre_execute")
 
         def pre_execute(context: Context) -> None:
-            if not goes_on(context):
-                raise AirflowSkipException(skip_message or f"skipped by @task.{name}")
+            answer = condition(context)
+            is_true, message = answer if isinstance(answer, tuple) else (answer, None)
+            if bool(is_true) is not goes_on_if:
+                raise AirflowSkipException(message or skip_message or f"skipped by @task.{name}")
             if then is not None:
                 then(context)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
 from headrace.authoring.dag import scope
@@ -25,6 +27,8 @@ DEFAULT_RETRY_DELAY = timedelta(seconds=300)
 TRIGGER_FAILED = "__fail__"
 """In place of a method to go on with: the trigger has failed, and so does the task."""
 TRIGGER_TIMED_OUT = "Trigger timeout"
+# Named, not imported: files are loaded without ever rendering anything.
+_RENDERING = "headrace.runner.rendering"
 DEFAULT_OWNER = "airflow"
 _INT32 = 2**31 - 1
 
@@ -229,6 +233,17 @@ class BaseOperator(TaskNode):
 
     def prepare_template(self) -> None:
         """Called before the template fields are rendered."""
+
+    def render_template_fields(self, context: Context, jinja_env: Any = None) -> None:
+        """Render the template fields again, for operators that changed them while they ran."""
+        self._rendering(context).render_fields(())
+
+    def render_template(self, content: Any, context: Context, jinja_env: Any = None, seen_oids: Any = None) -> Any:
+        """A value with every template in it rendered."""
+        return self._rendering(context).render(content)
+
+    def _rendering(self, context: Context) -> Any:
+        return importlib.import_module(_RENDERING).Rendering(self.dag, self, Path(self.dag.fileloc), context)
 
     @classmethod
     def partial(cls, *, task_id: str, **kwargs: Any) -> OperatorPartial:
