@@ -48,7 +48,10 @@ class Parsing:
                 error.message, hint=error.hint, file=error.file or None, line=error.line, detail=error.detail or None
             )
         if not self._parsed.workflows:
-            raise LoadError(f"`{self._file}` defines no workflow")
+            raise LoadError(
+                f"`{self._file}` defines no workflow",
+                hint="create a DAG with `with DAG(...)` at the top level of the file, or call your `@dag` function there",
+            )
         return self._parsed
 
     def _parse(self) -> None:
