@@ -50,7 +50,7 @@ class Parsing:
         if not self._parsed.workflows:
             raise LoadError(
                 f"`{self._file}` defines no workflow",
-                hint="create a DAG with `with DAG(...)` at the top level of the file, or call your `@dag` function there",
+                hint="create a DAG at the top level of the file, or call your `@dag` function there",
             )
         return self._parsed
 
