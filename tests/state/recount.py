@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.state import FAILURES, FINISHED, MOVES, TIMED, State, Task, Verdict, decide, tally_of
+from headrace.state import FAILURES, FINISHED, MOVES, TIMED, State, Task, Verdict, decide, source_keys, tally_of
 
 COUNTERS = (
     "expected", "succeeded", "skipped", "failed", "upstream_failed", "removed", "setups", "setups_succeeded",
@@ -71,7 +71,11 @@ def check_task(engine, task: Task) -> None:
 
 
 def _awaits_source(engine, task: Task) -> bool:
-    return task.kind == "mapped" and any(link.far.state not in FINISHED for link in engine.graph.upstream([task.id]))
+    if task.kind != "mapped":
+        return False
+    sources = engine.graph.by_key(1, set(source_keys(engine.graph.node(task).expand)))
+    waited_for = [*(link.far for link in engine.graph.upstream([task.id])), *sources]
+    return any(one.state not in FINISHED for one in waited_for)
 
 
 def check_events(engine) -> None:

@@ -151,6 +151,15 @@ def test_a_source_that_shrinks_and_grows_takes_all_of_them_along():
     assert [run.state(f"b[{i}]") for i in range(3)] == ["none", "scheduled", "scheduled"]
 
 
+def test_a_task_that_was_cleared_without_the_first_of_them_still_learns_the_new_length():
+    run = chain_of_two()
+    run.succeed("a[0]", "a[1]", "b[0]", "b[1]", "after")
+    run.clear("s", "b")
+    assert run.state("b") == "none"
+    run.succeed("s", length=2)
+    assert (run.state("b[0]"), run.state("b[1]")) == ("scheduled", "scheduled")
+
+
 def test_a_setup_and_its_teardown_meet_index_by_index():
     teardown = step("teardown", 2, "setup", "work", setups=("setup",), trigger_rule="all_done_setup_success")
     run = start(step("setup", 2), step("work", 2, "setup"), teardown)

@@ -9,7 +9,7 @@ from headrace.handoff import RUN_ENDED, TRY_DIED, Errand, TaskError
 from headrace.state.counting import count_upstream, credit, credit_parent
 from headrace.state.graph import Graph, Link
 from headrace.state.growth import Edge, grow_tasks
-from headrace.state.lockstep import instances_told, with_counting_instances
+from headrace.state.lockstep import instances_told, waiting_behind, with_counting_instances
 from headrace.state.task import FINISHED, Actor, Attempt, Event, State, Task, check_move
 
 
@@ -179,6 +179,8 @@ class Agenda:
                 for told in (link.far, *instances_told(self.graph, task, link)):
                     credit(told, task.state, is_setup=link.is_setup)
                     self.touch(told)
+                for waiting in waiting_behind(self.graph, link.far):
+                    self.touch(waiting)
             if task.parent_id is None:
                 self._end_attempt(task)
             else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from headrace.state.graph import Graph, Link
-from headrace.state.task import State, Task
+from headrace.state.task import FINISHED, State, Task
 
 
 def lockstep_of(graph: Graph, task: Task) -> str:
@@ -46,3 +46,20 @@ def with_counting_instances(graph: Graph, tasks: Iterable[Task]) -> list[Task]:
     for task in list(found.values()):
         found.update((one.id, one) for one in counting_instances(graph, task))
     return list(found.values())
+
+
+def waiting_behind(graph: Graph, task: Task) -> list[Task]:
+    """Tasks in lockstep with a finished one, at any distance behind it, that are not expanded.
+
+    What they are mapped over may be what ended just now: only the first of them wait for it directly, and those may
+    have finished long ago if others were cleared without them.
+    """
+    if task.kind != "mapped" or task.state not in FINISHED or not lockstep_of(graph, task):
+        return []
+    seen = {task.id: task}
+    level = [task]
+    while level:
+        links = graph.downstream([one.id for one in level])
+        level = [link.far for link in links if link.far.id not in seen and are_in_step(graph, task, link.far)]
+        seen.update((one.id, one) for one in level)
+    return [one for one in seen.values() if one.state is State.NONE]
