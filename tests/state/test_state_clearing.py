@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from memory_graph import group, retry, start, start_tree, task
+from memory_graph import group, mapped, retry, start, start_tree, task
 
 from headrace.handoff import TaskError, TaskResult
 from headrace.state import Actor
@@ -220,3 +220,17 @@ def test_a_cleared_task_that_a_branch_decides_against_while_it_is_being_stopped_
     assert run.state("left") == "restarting"
     run.end("left", "stopped")
     assert run.states() == {"branch": "success", "left": "skipped"}
+
+
+def test_a_group_that_waits_for_its_next_try_goes_on_if_something_in_it_is_cleared():
+    run = start_tree(mapped("m", 2), retry=retry(1, 10))
+    run.succeed("m[0]")
+    run.fail("m[1]")
+    assert run.root.state == "up_for_retry"
+    run.clear("m[0]")
+    run.claim("m[0]")
+    assert (run.root.state, run.root.due_at) == ("planned", None)
+    run.cancel()
+    assert run.root.state == "planned"
+    run.succeed("m[0]")
+    assert run.attempt.state == "canceled"

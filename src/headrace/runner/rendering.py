@@ -48,7 +48,7 @@ class Rendering:
 
     def render(self, value: Any) -> Any:
         """A value with every template in it rendered."""
-        return self._renderer.render(value, self._task.template_ext)
+        return self.renderer.render(value, self._task.template_ext)
 
     def _rendered(self, value: Any, untouched: Collection[int]) -> Any:
         if callable(value) and not hasattr(value, "resolve") and id(value) not in untouched:

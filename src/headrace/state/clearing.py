@@ -94,7 +94,8 @@ def reopen_ancestors(agenda: Agenda, cleared: Sequence[Task]) -> list[Task]:
             if parent.is_superseded:
                 continue  # a handler whose task is being tried again is history by now
             _forget_failure(agenda, parent, {task.id for task in level})
-            if parent.state in FINISHED:
+            # A group that waits for its next try goes on with this one, or what is below would run in a closed group.
+            if parent.state in FINISHED or parent.state is State.UP_FOR_RETRY:
                 _reopen(agenda, parent)
                 reopened.append(parent)
         count_children(agenda.graph, parents)
@@ -114,10 +115,10 @@ def _forget_failure(agenda: Agenda, parent: Task, changed_ids: set[int]) -> None
 
 
 def _reopen(agenda: Agenda, parent: Task) -> None:
-    parent.ended_at = None
+    parent.ended_at = parent.due_at = None
     if not parent.is_failing:
         parent.error = None
-    if parent.parent_id is None:
+    if parent.parent_id is None and parent.state in FINISHED:
         parent.started_at = parent.started_at or agenda.graph.now
         _reopen_attempt(agenda, parent)
     # What had never opened is decided again; what had opened only lost its end.

@@ -97,7 +97,12 @@ def _moves() -> tuple[Move, ...]:
         Move(s.PLANNED, s.SKIPPED, (a.ADVANCE,), "all its instances were skipped"),
         Move(s.PLANNED, s.UP_FOR_RETRY, (a.ADVANCE,), "a child failed and the group may be tried again"),
         Move(s.UP_FOR_RETRY, s.SCHEDULED, (a.TIMER,), "its retry is due"),
-        Move(s.UP_FOR_RETRY, s.PLANNED, (a.TIMER,), "its retry is due: the next generation of its children opens"),
+        Move(
+            s.UP_FOR_RETRY,
+            s.PLANNED,
+            (a.TIMER, a.USER),
+            "its retry is due: the next generation of its children opens; or a task below it was cleared",
+        ),
         Move(s.UP_FOR_RETRY, s.DEFERRED, (a.TIMER,), "its retry is due and starts by waiting for a trigger"),
         Move(s.UP_FOR_RESCHEDULE, s.SCHEDULED, (a.TIMER,), "the time has come to call it again"),
         Move(s.DEFERRED, s.SCHEDULED, (a.TRIGGERER, a.TIMER), "its trigger fired, failed or timed out"),
