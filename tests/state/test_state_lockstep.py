@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from memory_graph import mapped, retry, start, task
+from memory_graph import dag, mapped, retry, start, task
 
 from headrace.definition import Workflow, check_workflow
 from headrace.errors import DefinitionError
@@ -177,7 +177,6 @@ def test_mapping_over_a_task_in_lockstep_waits_for_all_of_it():
 
 
 def test_tasks_in_lockstep_must_have_one_length():
-    flow = start(step("a", 2)).graph.workflow
-    nodes = (*flow.nodes, step("b", 3))
+    nodes = (*dag(step("a", 2)).nodes, step("b", 3))
     with pytest.raises(DefinitionError, match=r"`a` and `b` .* lockstep `g`, so they must have the same length"):
         check_workflow(Workflow(name="w", language="python", nodes=nodes))

@@ -13,7 +13,9 @@ _WIDTH = 100
 
 def reference() -> str:
     """The whole page."""
-    root = click.Context(headrace, info_name="headrace", terminal_width=_WIDTH)
+    # With the settings of a real call: the help option is made once per process, and must be the same in both.
+    names = headrace.context_settings["help_option_names"]
+    root = click.Context(headrace, info_name="headrace", terminal_width=_WIDTH, help_option_names=names)
     parts = ["# Commands", "Generated from `--help` by `python -m headrace.cli.reference`."]
     parts += [_section("headrace", headrace, root)]
     for name in sorted(COMMANDS):
