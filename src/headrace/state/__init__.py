@@ -8,7 +8,7 @@ from headrace.state.counting import tally_of
 from headrace.state.deferring import TIMED_OUT, is_ended_by
 from headrace.state.expansion import MapSource, instance_count, source_keys
 from headrace.state.graph import Graph, Link
-from headrace.state.growth import INLINE_QUEUE, Edge, Growth, grow_tasks
+from headrace.state.growth import INLINE_QUEUE, Edge, Growth, grow_tasks, new_task
 from headrace.state.params import Layers, Left, Position, merge
 from headrace.state.past import FINE, PastRules, RunBefore, is_met
 from headrace.state.retry import has_try_left, retry_delay_seconds
@@ -70,6 +70,7 @@ __all__ = [
     "is_ended_by",
     "is_met",
     "merge",
+    "new_task",
     "retry_delay_seconds",
     "source_keys",
     "tally_of",
