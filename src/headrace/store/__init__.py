@@ -31,6 +31,14 @@ from headrace.store.archives import (
     list_projects,
 )
 from headrace.store.attempt_plans import ORDINARY, AttemptPlan
+from headrace.store.attempts import (
+    AttemptRow,
+    get_attempt,
+    list_attempts,
+    newest_logical_time,
+    run_for,
+    version_in_archive,
+)
 from headrace.store.claims import Claim, claim_tasks
 from headrace.store.database import Database, Transaction
 from headrace.store.definitions import Definitions, Version
@@ -119,6 +127,7 @@ from headrace.store.runs import (
     time_out_attempt,
 )
 from headrace.store.schedules import (
+    ListedSchedule,
     Occupation,
     ScheduleRow,
     delete_schedule,
@@ -126,6 +135,7 @@ from headrace.store.schedules import (
     enable_schedule,
     get_schedule,
     has_due_schedules,
+    list_schedules,
     lock_due_schedules,
     lock_schedule,
     lock_schedules_of_file,
@@ -177,6 +187,7 @@ __all__ = [
     "AgentRow",
     "ArchiveRow",
     "AttemptPlan",
+    "AttemptRow",
     "AwaitedTrigger",
     "Claim",
     "ClaimedErrand",
@@ -190,6 +201,7 @@ __all__ = [
     "FileError",
     "Followed",
     "Held",
+    "ListedSchedule",
     "LostProcess",
     "NewErrand",
     "NewRun",
@@ -252,6 +264,7 @@ __all__ = [
     "follow_past",
     "forget_agents",
     "forget_triggers",
+    "get_attempt",
     "get_connection",
     "get_run",
     "get_schedule",
@@ -273,12 +286,14 @@ __all__ = [
     "latest_attempt",
     "let_go_of_triggers",
     "list_archives",
+    "list_attempts",
     "list_edges",
     "list_errands",
     "list_events",
     "list_pools",
     "list_projects",
     "list_runs",
+    "list_schedules",
     "list_source_errors",
     "list_tasks",
     "list_tries",
@@ -292,6 +307,7 @@ __all__ = [
     "mark_attempt",
     "mark_tasks",
     "move_schedules",
+    "newest_logical_time",
     "newest_run",
     "next_due",
     "occupations",
@@ -310,6 +326,7 @@ __all__ = [
     "revision_content",
     "revive_attempt",
     "run_changes",
+    "run_for",
     "run_logs",
     "running_runs",
     "runs_around",
@@ -335,6 +352,7 @@ __all__ = [
     "time_out_attempt",
     "unfinished_tasks",
     "upstream_tasks",
+    "version_in_archive",
     "version_of_attempt",
     "waiting_workflows",
     "wake_due_tasks",

@@ -64,6 +64,14 @@ LOCK_OF_PROJECT = Sql(
     ORDER BY schedule.workflow_id [[postgres: FOR UPDATE OF schedule]]
     """
 )
+LISTED = Sql(
+    """
+    SELECT schedule.workflow_id, project.name, workflow.name, workflow.current_version_id, schedule.next_logical_at,
+           schedule.next_run_at, schedule.last_logical_at, schedule.disabled_at, workflow.is_paused
+    FROM schedule JOIN workflow ON workflow.id = schedule.workflow_id JOIN project ON project.id = workflow.project_id
+    WHERE schedule.workflow_id > :after ORDER BY schedule.workflow_id LIMIT :limit
+    """
+)
 LOCK_ONE = Sql(f"SELECT {_COLUMNS} FROM schedule WHERE workflow_id = :workflow_id [[postgres: FOR UPDATE]]")
 DISABLE = Sql("UPDATE schedule SET disabled_at = :now, next_run_at = NULL WHERE workflow_id = :workflow_id")
 # Never later than its next run is due: what is due then follows from the logical time.
@@ -94,6 +102,20 @@ class ScheduleRow(NamedTuple):
     last_logical_at: int | None
     disabled_at: int | None = None
     """Since when it starts nothing; saving and moving it leave this as it is."""
+
+
+class ListedSchedule(NamedTuple):
+    """A schedule as lists show it; its id is that of its workflow."""
+
+    id: int
+    project: str
+    workflow: str
+    version_id: int
+    logical_at: int | None
+    run_at: int | None
+    last_logical_at: int | None
+    disabled_at: int | None
+    is_paused: bool
 
 
 class Occupation(NamedTuple):
@@ -140,6 +162,11 @@ def lock_schedules_of_file(tx: Transaction, project_id: int, file: str) -> dict[
     """Take the schedules of a file's workflows, by workflow, so that nobody starts runs while the file is saved."""
     rows = tx.run(LOCK_OF_FILE, {"project_id": project_id, "file": file})
     return {row[0]: ScheduleRow(*row) for row in rows}
+
+
+def list_schedules(tx: Transaction, after: int = 0, limit: int = 10_000) -> list[ListedSchedule]:
+    """Schedules by id, beginning after one."""
+    return [ListedSchedule(*row) for row in tx.run(LISTED, {"after": after, "limit": limit})]
 
 
 def lock_schedules_of_project(tx: Transaction, project_id: int) -> dict[int, ScheduleRow]:
