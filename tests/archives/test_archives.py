@@ -131,11 +131,8 @@ def test_bomb_is_not_unpacked(tmp_path):
         unpack(bomb, tmp_path, max_bytes=MEGABYTE)
 
 
-@pytest.mark.parametrize("data", [b"", b"not an archive", gzip.compress(b"neither")])
+@pytest.mark.parametrize("data", [b"", b"not an archive", gzip.compress(b"neither", mtime=0)], ids=["", "text", "gzip"])
 def test_what_is_no_archive_is_named_so(tmp_path, data):
-    if data == b"":
-        unpack(archive_of(), tmp_path, max_bytes=MEGABYTE)
-        return
     with pytest.raises(UsageError, match="could not unpack the archive"):
         unpack(data, tmp_path, max_bytes=MEGABYTE)
 

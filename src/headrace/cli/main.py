@@ -61,6 +61,7 @@ COMMANDS = {
 
 ALIASES = {
     "attempt": "attempts",
+    "c": "check",
     "log": "logs",
     "new": "init",
     "project": "projects",

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from headrace.actions.parts import Parts
-from headrace.actions.serving import Server, Serving, serve_agent, serve_projects, serve_scheduler
+from headrace.actions.serving import Server, Serving, serve_agent, serve_projects, serve_scheduler, serve_triggerer
 from headrace.cli.options import store_option
 from headrace.cli.serving import project_folder, serve
 from headrace.errors import UsageError
@@ -64,7 +64,9 @@ def serve_folder(
         place.mkdir(parents=True, exist_ok=True)
         parts = Parts.open(settings, url or f"sqlite:///{place}/scheduler.db")
         agent = serve_agent(parts, slots=slots, queues=None, name="", drain_seconds=_DRAIN_SECONDS)
-        serving = Serving(parts, [agent, serve_scheduler(parts), serve_projects(parts, [folder])])
+        serving = Serving(
+            parts, [agent, serve_triggerer(parts), serve_scheduler(parts), serve_projects(parts, [folder])]
+        )
         serve(
             serving, f"the schedules of `{folder.path}` run on `{parts.store.database.display_name}`; Ctrl-C stops it"
         )
