@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "settings": set(),
     "plugins": set(),
     "processes": set(),
+    "archives": set(),
     # what the user wrote
     "definition": set(),
     "timetable": {"definition"},
@@ -30,7 +31,7 @@ MAY_IMPORT = {
     "authoring.dag": {"authoring", "definition", "timetable"},
     "authoring.dig": {"authoring", "definition", "timetable"},
     "compat": {"authoring", "authoring.dag", "definition", "operators"},
-    "projects": {"authoring", "definition", "handoff", "settings", "store", "timetable"},
+    "projects": {"archives", "authoring", "definition", "handoff", "settings", "store", "timetable"},
     # what is true
     "state": {"definition", "handoff"},
     "store": {"definition", "state", "settings", "handoff"},
@@ -38,7 +39,7 @@ MAY_IMPORT = {
     "scheduler": {"store", "state", "timetable", "definition"},
     "handoff": {"definition"},
     "executor": {"handoff", "logs", "definition", "settings", "plugins"},
-    "agent": {"store", "state", "executor", "handoff", "logs", "definition", "settings", "timetable"},
+    "agent": {"archives", "store", "state", "executor", "handoff", "logs", "definition", "settings", "timetable"},
     "runner": {"handoff", "authoring", "authoring.dag", "authoring.dig", "operators", "definition", "template"},
     "triggerer": {"store", "state", "handoff", "executor", "logs", "definition"},
     "operators": {"authoring", "authoring.dag", "authoring.dig", "definition", "handoff", "template"},
@@ -46,7 +47,7 @@ MAY_IMPORT = {
     "secrets": {"settings", "plugins"},
     # who asks and watches
     "actions": {
-        *("projects", "store", "state", "definition", "timetable", "settings"),
+        *("archives", "projects", "store", "state", "definition", "timetable", "settings"),
         *("agent", "scheduler", "triggerer", "executor", "handoff", "logs"),  # composed by `run` and `standalone`
     },
     "api": {"actions", "store", "logs"},

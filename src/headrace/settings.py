@@ -116,6 +116,9 @@ class LimitsSettings:
         100_000, "How many elements a result may have that tasks are mapped over.", minimum=1
     )
     max_value_bytes: int = _setting(50 * 1024 * 1024, "The largest result of a task, as JSON.", minimum=1)
+    max_archive_bytes: int = _setting(
+        512 * 1024 * 1024, "How large the files of a pushed project may be, before they are compressed.", minimum=1
+    )
     max_tasks_per_run: int = _setting(
         10_000, "How many tasks a run may have; a task that would add more of them fails.", minimum=1
     )
@@ -175,6 +178,11 @@ class Settings:
     parser: ParserSettings = field(default_factory=ParserSettings)
     limits: LimitsSettings = field(default_factory=LimitsSettings)
     notification: NotificationSettings = field(default_factory=NotificationSettings)
+
+    @property
+    def revisions_dir(self) -> Path:
+        """Where pushed revisions are unpacked on this machine."""
+        return self.home / "revisions"
 
 
 class SettingDoc(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.actions.pause import pause
-from headrace.actions.retry import retry
+from headrace.actions.retry import Again, retry
 from headrace.actions.run_journal import RunJournal
 from headrace.actions.why import why
 from headrace.definition import Node
@@ -38,7 +38,7 @@ def test_a_run_that_succeeded_is_retried_only_as_a_whole(world):
         retry(world.store, world.clock, "latest")
     assert caught.value.hint == f"`headrace retry {run.id} --all` runs everything again"
     world.pass_seconds(1)
-    assert retry(world.store, world.clock, "latest", is_resuming=False).attempt_number == 2
+    assert retry(world.store, world.clock, "latest", Again(is_resuming=False)).attempt_number == 2
 
 
 def test_a_paused_workflow_is_said_to_be_paused_whatever_its_run_does(world):

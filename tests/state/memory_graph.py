@@ -99,6 +99,9 @@ class MemoryGraph:
         self._next_id += count
         return range(self._next_id - count, self._next_id)
 
+    def carry_over(self, tasks: Sequence[Task]) -> list[Task]:
+        raise AssertionError("this attempt resumes no other")
+
     def add(self, tasks: Sequence[Task], edges: Sequence[Edge]) -> None:
         for task in tasks:
             assert task.id not in self.all

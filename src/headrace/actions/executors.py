@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from typing import Protocol
 
 from headrace.executor import LocalExecutor, LocalOptions
@@ -33,9 +35,15 @@ class LateBroker:
         return None if self.broker is None else self.broker.content(source)
 
 
-def local_executor(settings: Settings, broker: StoreBroker, slots: int | None = None) -> LocalExecutor:
-    """Processes on this machine."""
+def local_executor(
+    settings: Settings,
+    broker: StoreBroker,
+    slots: int | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> LocalExecutor:
+    """Processes on this machine, with these variables beside those of this process."""
     options = LocalOptions(
+        environment={**os.environ, **environment} if environment else None,
         load_timeout_seconds=settings.parser.timeout_seconds,
         max_zygotes=settings.agent.max_zygotes,
         tries_per_process=settings.agent.reuse_limit,

@@ -10,8 +10,11 @@ from headrace.store import (
     TaskRow,
     Transaction,
     WorkflowRow,
+    find_project,
+    get_attempt,
     get_run,
     list_runs,
+    list_workflows,
     task_keys,
     tasks_with_key,
     workflow_names,
@@ -19,6 +22,7 @@ from headrace.store import (
 )
 
 LATEST = "latest"
+_ATTEMPT = re.compile(r"(?P<run>\d{1,18})\.(?P<number>\d{1,9})")
 _INSTANCE = re.compile(r"(?P<key>.+)\[(?P<index>\d+)\]", re.DOTALL)
 
 
@@ -41,7 +45,13 @@ def find_workflow(tx: Transaction, name: str, *, may_be_gone: bool = False) -> W
 
 
 def find_run(tx: Transaction, name: str) -> RunRow:
-    """A run by its id, as `latest`, or by a workflow's name: then it is the workflow's newest."""
+    """A run by its id, as `latest`, or by a workflow's name: then it is the workflow's newest.
+
+    `12.1` is run 12 as its first attempt left it.
+    """
+    attempt = _ATTEMPT.fullmatch(name)
+    if attempt is not None:
+        return _find_attempt(tx, int(attempt["run"]), int(attempt["number"]))
     if name.isdigit():
         run = get_run(tx, int(name)) if len(name) < 19 else None
         if run is None:
@@ -54,6 +64,33 @@ def find_run(tx: Transaction, name: str) -> RunRow:
     if not runs:
         raise NotFoundError("there is no run yet" if name == LATEST else f"workflow `{name}` has no run yet")
     return runs[0]
+
+
+def _find_attempt(tx: Transaction, run_id: int, number: int) -> RunRow:
+    run, row = get_run(tx, run_id), get_attempt(tx, run_id, number)
+    if run is None or row is None:
+        hint = "`headrace runs` lists the runs" if run is None else f"`headrace attempts {run_id}` lists them"
+        raise NotFoundError(f"there is no attempt {run_id}.{number}", hint=hint)
+    return run._replace(
+        attempt_id=row.id,
+        attempt_number=row.number,
+        state=row.state,
+        reason=row.reason,
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+        is_cancel_requested=row.is_cancel_requested,
+    )
+
+
+def find_workflow_of(tx: Transaction, project: str, name: str) -> WorkflowRow:
+    """A workflow of one project that still exists."""
+    owner = find_project(tx, project)
+    found = [row for row in workflows_named(tx, name) if row.project == owner.name and not row.is_gone]
+    if not found:
+        names = [row.name for row in list_workflows(tx, limit=10_000) if row.project == owner.name]
+        hint = did_you_mean(name, names) or f"`headrace workflows {owner.name}` lists them"
+        raise NotFoundError(f"project `{owner.name}` has no workflow `{name}`", hint=hint)
+    return found[0]
 
 
 def find_task(tx: Transaction, run: RunRow, name: str) -> TaskRow:

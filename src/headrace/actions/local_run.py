@@ -8,10 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from headrace.actions.local_session import LocalWish, abandon_orphans, begin_local_run
 from headrace.actions.parts import Parts
 from headrace.actions.serving import TriggererServer
 from headrace.actions.timekeeper import Timekeeper
-from headrace.actions.trigger import create_manual_run
 from headrace.actions.why import why
 from headrace.actions.why_task import Reason
 from headrace.agent import Agent
@@ -31,14 +31,10 @@ from headrace.store import (
     get_run,
     has_open_errands,
     list_tasks,
-    live_agents,
-    running_runs,
     save_file,
     version_of_attempt,
 )
 from headrace.triggerer import Triggerer
-
-_STARTING_MICROS = 60_000_000
 
 
 class LocalRun:
@@ -68,10 +64,8 @@ class LocalRun:
         self._adopted: list[int] = []
         self.run_id = 0
 
-    def start(
-        self, root: Path, parsed: ParsedFile, workflow: Workflow, params: dict[str, Any], session: str | None
-    ) -> RunRow:
-        """Save the file, create the run and begin to work on it."""
+    def start(self, root: Path, parsed: ParsedFile, workflow: Workflow, wish: LocalWish) -> RunRow:
+        """Save the file, create the run or another attempt of its session, and begin to work on it."""
 
         def work(tx: Transaction) -> RunRow:
             now = self._parts.clock.now()
@@ -80,22 +74,26 @@ class LocalRun:
             rows = save_file(tx, project_id, parsed.file, parsed.digest, parsed.workflows, at, content)
             (row,) = (one for one in rows if one.name == workflow.name)
             if self._is_private:
-                _abandon_orphans(tx, row.id, to_micros(now))
+                abandon_orphans(tx, row.id, to_micros(now))
                 # Nobody has set up pools for it, and there is nobody with whom it would have to share them.
                 add_missing_pools(tx, (node.pool for node in _every(workflow.nodes)))
-            return create_manual_run(tx, row.id, workflow, now, params, session, is_private=self._is_private)
+            return begin_local_run(tx, row.id, workflow, wish, now, is_private=self._is_private)
 
         run = self._parts.store.transact(work)
         if run.is_paused and not self._is_private:
             self._parts.store.transact(lambda tx: cancel_attempt(tx, run.attempt_id, self._now()))
             hint = f"`headrace unpause {run.workflow}`"
             raise StateError(f"workflow `{run.workflow}` is paused in this store", hint=hint)
-        self.run_id = run.id
         served = {"default", *(node.queue for node in _every(workflow.nodes))}
         queues = ("default",) if self._is_private else tuple(sorted(served))
+        self.go_on(run, queues)
+        return run
+
+    def go_on(self, run: RunRow, queues: tuple[str, ...] = ("default",)) -> None:
+        """Begin to work on a run that is there."""
+        self.run_id = run.id
         self._thread = threading.Thread(target=self._live, args=(run, queues), name="headrace-run", daemon=True)
         self._thread.start()
-        return run
 
     def wait(self, seconds: float | None = None) -> bool:
         """Whether the run has ended, after at most so long."""
@@ -204,15 +202,6 @@ class LocalRun:
 
     def _now(self) -> int:
         return to_micros(self._parts.clock.now())
-
-
-def _abandon_orphans(tx: Transaction, workflow_id: int, now: int) -> None:
-    """Runs whose process was killed will never go on, and must not count against the workflow's limits."""
-    alive = {agent.name for agent in live_agents(tx, now)}
-    for run in running_runs(tx, workflow_id):
-        # A process that is starting has a run before it has an agent.
-        if f"run-{run.id}" not in alive and run.created_at < now - _STARTING_MICROS:
-            cancel_attempt(tx, run.attempt_id, now)
 
 
 def _every(nodes: tuple[Node, ...]) -> Iterator[Node]:

@@ -60,6 +60,8 @@ class Parts(msgspec.Struct, frozen=True):
             isolation=isolation or given.isolation,
             max_tasks_per_run=self.settings.limits.max_tasks_per_run,
             max_map_length=self.settings.limits.max_map_length,
+            revisions_dir=self.settings.revisions_dir,
+            max_archive_bytes=self.settings.limits.max_archive_bytes,
             name=name,
         )
         inline = InlineExecutor(self.broker())

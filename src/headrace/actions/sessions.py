@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 from headrace.definition import Workflow
@@ -40,9 +41,22 @@ def _last_scheduled(workflow: Workflow, now: datetime) -> datetime:
     return slot.logical_time
 
 
+def parse_instant(text: str) -> datetime:
+    """An instant as people write it, such as `2026-02-03 04:05:06 +0900`; without an offset by this machine's clock."""
+    try:
+        return _moment(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise UsageError(f"expected a time such as `2026-02-03 04:05:06 +0900`, got: `{text}`") from None
+
+
+def _moment(text: str) -> datetime:
+    # A space before the offset, which people and other programs write, is not ISO 8601.
+    return datetime.fromisoformat(re.sub(r" ([+-]\d\d:?\d\d|Z)$", r"\1", text.strip()))
+
+
 def _date(workflow: Workflow, text: str) -> datetime:
     try:
-        moment = datetime.fromisoformat(text.strip())
+        moment = _moment(text)
     except ValueError:
         raise UsageError(
             f"expected a date such as `2026-02-03`, `2026-02-03 04:05:06` or `2026-02-03T04:05:06Z`, got: `{text}`",

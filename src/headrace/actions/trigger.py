@@ -12,6 +12,8 @@ from headrace.clock import Clock, iso, to_micros
 from headrace.definition import Workflow
 from headrace.errors import StateError
 from headrace.store import (
+    ORDINARY,
+    AttemptPlan,
     Definitions,
     NewRun,
     RunRow,
@@ -55,10 +57,12 @@ def create_manual_run(
     run_key: str | None = None,
     *,
     is_private: bool = False,
+    is_repeatable: bool | None = None,
+    plan: AttemptPlan = ORDINARY,
 ) -> RunRow:
     """Insert the run and start it if it may start. `workflow` gives the clock and the schedule for its times.
 
-    A private run starts at once and beside any other, whatever limits and pauses say.
+    A private run starts at once, whatever limits and pauses say, and beside any other unless it is not repeatable.
     """
     check_params(workflow, params)
     slot = slot_of(workflow, session, now)
@@ -69,7 +73,8 @@ def create_manual_run(
         interval_start=to_micros(slot.interval_start),
         interval_end=to_micros(slot.interval_end),
         params=params,
-        is_repeatable=is_private,
+        is_repeatable=is_private if is_repeatable is None else is_repeatable,
+        plan=plan,
     )
     run_id = create_run(tx, new, to_micros(now))
     if run_id is None:

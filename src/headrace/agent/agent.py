@@ -17,6 +17,8 @@ from functools import partial
 from pathlib import Path
 
 from headrace.agent.errands import Errands
+from headrace.agent.placing import Placing
+from headrace.archives.folders import RevisionFolders
 from headrace.clock import Clock, to_micros
 from headrace.definition import Isolation
 from headrace.errors import HeadraceError, StoreError
@@ -79,6 +81,9 @@ class AgentOptions:
     """A result that would add more of them is a failure."""
     max_map_length: int = 100_000
     """How many elements a result may have that tasks are mapped over."""
+    revisions_dir: Path | None = None
+    """Where pushed revisions are unpacked. None: beside the logs."""
+    max_archive_bytes: int = 512 * 1024 * 1024
     name: str = ""
 
 
@@ -110,6 +115,8 @@ class Agent:
             options.errand_timeout_seconds,
             options.kill_grace_seconds,
         )
+        folders = RevisionFolders(options.revisions_dir or logs_root.with_name("revisions"), options.max_archive_bytes)
+        self._placing = Placing(store, folders)
         self._running: dict[tuple[int, int], TaskRequest] = {}
         self._unreported: list[Report] = []
         self._must_look = threading.Event()
@@ -305,7 +312,18 @@ class Agent:
             self._inline.submit(inline)
             self._must_look.set()
         if others:
-            self._executor.submit(others)
+            self._executor.submit(self._placed(others))
+
+    def _placed(self, requests: Sequence[TaskRequest]) -> list[TaskRequest]:
+        """Those whose code is on this machine now; the others fail."""
+        placed = []
+        for request in requests:
+            found = self._placing.placed(request)
+            if isinstance(found, TaskRequest):
+                placed.append(found)
+            else:
+                self._unreported.append(self._report(found))
+        return placed
 
     def _report(self, result: TaskResult) -> Report:
         request = self._running.pop((result.task_id, result.fence))

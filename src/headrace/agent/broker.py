@@ -75,7 +75,9 @@ class Broker:
             return Answer(id=ask.id, error=str(error))
 
     def content(self, source: Source) -> bytes | None:
-        """What was kept of the source's revision."""
+        """What was kept of the source's revision. What was pushed is kept with everything around it, not here."""
+        if source.archive:
+            return None
         with self._store.read() as tx:
             return revision_content(tx, source.root, source.file, source.revision)
 

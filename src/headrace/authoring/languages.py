@@ -24,12 +24,14 @@ class Language(NamedTuple):
     suffix: str
     loader: str
     """`module:function`, called with the project's folder, the file's path relative to it, and its bytes or None."""
+    keeps_sessions: bool = False
+    """Whether a local run for the same time goes on where the one before stopped."""
 
 
 LANGUAGES = (
     Language("python", ".py", "headrace.authoring.dag.loading:load_dag_file"),
     Language("python", ".zip", "headrace.authoring.dag.loading:load_dag_file"),
-    Language("dig", ".dig", "headrace.authoring.dig.loading:load_dig_file"),
+    Language("dig", ".dig", "headrace.authoring.dig.loading:load_dig_file", keeps_sessions=True),
 )
 
 

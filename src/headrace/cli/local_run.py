@@ -7,18 +7,19 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import NamedTuple
 
 import click
 
-from headrace.actions.executors import LateBroker
+from headrace.actions.executors import LateBroker, local_executor
 from headrace.actions.local_run import LocalRun
-from headrace.actions.params import parse_params
+from headrace.actions.local_session import LocalWish
 from headrace.actions.parts import Parts
-from headrace.actions.wording import error_line
-from headrace.cli.log_lines import show_log_lines
+from headrace.actions.wording import error_line, instant
+from headrace.cli.log_lines import LogLines, show_log_lines
 from headrace.cli.log_tail import log_file, tail
 from headrace.cli.opening import is_private_store_meant, private_store, without_password
 from headrace.cli.parsing import Parsing, choose
@@ -43,8 +44,7 @@ class Wish(NamedTuple):
     """What was asked for on the command line."""
 
     workflow: str | None
-    params: tuple[str, ...]
-    session: str | None
+    local: LocalWish
     slots: int | None
     isolation: Isolation | None
     url: str | None
@@ -75,7 +75,6 @@ def run_to_end(settings: Settings, parsing: Parsing, warm: WarmStart, wish: Wish
     """Run, show, and return the exit code."""
     # The scheduler's services also look after runs that other processes left behind: that is no news for this one.
     log_lines = show_log_lines(without=("headrace.scheduler",))
-    params = parse_params(wish.params)
     parts = Parts.open(settings, wish.url or private_store(settings))
     broker = warm.broker.broker = parts.broker()
     parsed = parsing.result()
@@ -85,21 +84,60 @@ def run_to_end(settings: Settings, parsing: Parsing, warm: WarmStart, wish: Wish
     local = LocalRun(parts, warm.executor, is_private=wish.url is None, slots=wish.slots, isolation=wish.isolation)
     if wish.url is None:
         broker.runs.adopt = local.adopt
+    begin = partial(local.start, parsing.root, parsed, workflow, wish.local)
+    return _drive(settings, local, begin, wish.url, log_lines, as_json=wish.as_json)
+
+
+def go_on_to_end(settings: Settings, run: RunRow, *, as_json: bool) -> int:
+    """Work on a run that is in the private store, where nobody else would, and return the exit code."""
+    log_lines = show_log_lines(without=("headrace.scheduler",))
+    parts = Parts.open(settings, private_store(settings))
+    broker = parts.broker()
+    local = LocalRun(parts, local_executor(settings, broker), is_private=True)
+    broker.runs.adopt = local.adopt
+
+    def begin() -> RunRow:
+        local.go_on(run)
+        return run
+
+    return _drive(settings, local, begin, None, log_lines, as_json=as_json)
+
+
+def _drive(
+    settings: Settings,
+    local: LocalRun,
+    begin: Callable[[], RunRow],
+    url: str | None,
+    log_lines: LogLines,
+    *,
+    as_json: bool,
+) -> int:
     with _listening() as interrupts:
         try:
-            started = local.start(parsing.root, parsed, workflow, params, wish.session)
+            started = begin()
             progress = progress_for(sys.stderr, started)
             log_lines.write = progress.say
+            _tell_carried_over(local, started, progress)
             _follow(local, progress, interrupts)
             run, tasks = local.row(), local.tasks()
         finally:
             local.close()
     progress.end(run, tasks)
     _explain_failures(settings, run, tasks)
-    _show_way_to_logs(settings, wish.url, run, tasks)
-    if wish.as_json:
+    _show_way_to_logs(settings, url, run, tasks)
+    if as_json:
         print_json(_summary(run, tasks))
     return _EXIT_CODES.get(run.state, 1)
+
+
+def _tell_carried_over(local: LocalRun, run: RunRow, progress: Progress) -> None:
+    """Whoever runs the same session again should not wonder why nothing happens."""
+    if run.attempt_number == 1:
+        return
+    done = sum(task.fence == 0 and task.state == "success" and task.kind == "task" for task in local.tasks())
+    at = "" if run.logical_at is None else f" for {instant(run.logical_at)}"
+    again = f"; {done} tasks were done before and stay so, `--rerun` runs them again" if done else ""
+    progress.say(f"attempt {run.attempt_number} of the session{at}{again}")
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import NoReturn
 import click
 
 from headrace.cli.crash import report_crash
+from headrace.cli.digdag_options import accept_digdag_options
 from headrace.errors import HeadraceError, did_you_mean
 
 USAGE_EXIT = 2
@@ -20,28 +21,58 @@ CRASH_EXIT = 70
 COMMANDS = {
     "run": "Run one workflow of a file to its end, without a server.",
     "agent": "Run tasks for the schedulers of a store.",
+    "archive": "Put the files of a project into an archive.",
+    "attempts": "List the attempts of a run, or of all runs.",
     "check": "Load workflow files and say what is in them.",
     "clear": "Give tasks of a run a new series of tries.",
     "db": "Create, upgrade or check the database.",
+    "delete": "Delete a project.",
+    "disable": "Start no more runs by a schedule.",
+    "download": "Fetch the files of a pushed project.",
+    "enable": "Let a disabled schedule go on.",
     "errands": "List callbacks and other errands of runs.",
     "errors": "List files that could not be loaded.",
+    "init": "Make a folder with a small project to begin with.",
     "kill": "Stop a run.",
     "mark": "Say that tasks or a run ended in a state.",
     "logs": "Print the log of a task.",
     "pause": "Start no more runs and tasks of a workflow.",
     "pools": "List, set or delete pools of slots.",
+    "projects": "List projects, or show one.",
+    "push": "Make a folder the newest revision of a project.",
     "rendered": "Print what the templates of a task were rendered to.",
+    "reschedule": "Leave out times of a schedule.",
     "retry": "Run a run again, without what succeeded.",
     "runs": "List runs, newest first.",
     "scheduler": "Start due runs, retries and time limits.",
+    "schedules": "List schedules.",
+    "sessions": "List runs as sessions, or show one.",
     "standalone": "Scheduler, agent and triggerer in one, watching folders of workflows.",
+    "start": "Start a run of a project's workflow for a time.",
     "tasks": "List the tasks of a run.",
     "trigger": "Start a run of a workflow now.",
     "triggerer": "Run what deferred tasks wait for.",
     "unpause": "Let a paused workflow go on.",
+    "upload": "Make an archive the newest revision of a project.",
+    "version": "Print the version.",
     "why": "Say why a run or a task waits, runs or has ended.",
     "workflows": "List workflows.",
 }
+
+ALIASES = {
+    "attempt": "attempts",
+    "c": "check",
+    "log": "logs",
+    "new": "init",
+    "project": "projects",
+    "r": "run",
+    "sched": "scheduler",
+    "schedule": "schedules",
+    "session": "sessions",
+    "task": "tasks",
+    "workflow": "workflows",
+}
+"""Other names of commands, which `digdag` has."""
 
 
 class LazyCommands(click.Group):
@@ -51,15 +82,16 @@ class LazyCommands(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        name = ALIASES.get(name, name)
         if name not in COMMANDS:
             return None
         command: click.Command = importlib.import_module(f"headrace.cli.commands.{name}").command
-        return command
+        return accept_digdag_options(command)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args[0] not in COMMANDS and args[0] not in ALIASES and not args[0].startswith("-"):
             hint = did_you_mean(args[0], COMMANDS) or "`headrace --help` lists the commands"
             raise HeadraceUsage(f"there is no command `{args[0]}`", hint)
         return super().resolve_command(ctx, args)
@@ -94,6 +126,9 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, is_asked: bo
 )
 def headrace() -> None:
     """Runs workflows that are written as Python DAGs or as Digdag projects."""
+
+
+accept_digdag_options(headrace)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

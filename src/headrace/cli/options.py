@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import Any
 
 import click
+
+from headrace.actions.params import parse_params
+from headrace.cli.digdag_options import common_params
 
 store_option = click.option(
     "--store", "url", metavar="URL", help="Database, as `sqlite:///PATH` or `postgresql://…`; else the `store` setting."
@@ -22,6 +26,9 @@ session_option = click.option(
     "--logical-date", "--session", "session", metavar="TIME",
     help="What the run is for: a date, or `now`, `hourly`, `daily`, `schedule`, `last`. Without it: now.",
 )  # fmt: skip
+params_file_option = click.option(
+    "-P", "--params-file", metavar="FILE", help="Parameters in YAML; those of `-p` win.",
+)  # fmt: skip
 
 
 def reaching_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -34,3 +41,10 @@ def reaching_options(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = click.option(name, is_flag=True, help=text)(command)
     return command
+
+
+def given_params(context: click.Context, pairs: Iterable[str], file: str | None) -> dict[str, Any]:
+    """The parameters of a command line, the weakest first: `-c` and `-X`, `-P`, `-p`."""
+    # Only where there is a file: reading YAML costs more than most commands.
+    from_file = import_module("headrace.cli.params_files").read_params_file(file) if file is not None else {}
+    return {**common_params(context), **from_file, **parse_params(pairs)}

@@ -16,14 +16,15 @@ from headrace.settings import ParserSettings
 class Parsing:
     """Begins at once; `result` waits for the end."""
 
-    def __init__(self, file: str, settings: ParserSettings) -> None:
-        path = Path(file).absolute()
+    def __init__(self, file: str, settings: ParserSettings, project: str | None = None) -> None:
+        """`project` is the folder that the file belongs to; without it, the one that the file is in."""
+        path = Path(file).absolute() if project is None else _in_project(file, Path(project).absolute())
         if not path.is_file():
             what = "is a folder" if path.is_dir() else "does not exist"
             hint = f"`headrace standalone {file}` runs a folder of workflows" if path.is_dir() else _similar(path)
             raise LoadError(f"expected a workflow file, but `{file}` {what}", hint=hint)
-        self.root = path.parent
-        self._file = path.name
+        self.root = path.parent if project is None else Path(project).absolute()
+        self._file = path.relative_to(self.root).as_posix()
         self._settings = settings
         self._parsed: ParsedFile | None = None
         self._failure: BaseException | None = None
@@ -64,6 +65,16 @@ class Parsing:
             )
         except BaseException as error:
             self._failure = error
+
+
+def _in_project(file: str, root: Path) -> Path:
+    """A file of a project, given as people do: relative to where they are, or to the project."""
+    if not root.is_dir():
+        raise LoadError(f"expected `--project` to be a folder, but `{root}` is none")
+    for path in (Path(file).absolute(), root / file):
+        if path.is_file() and path.is_relative_to(root):
+            return path
+    return root / file
 
 
 def choose(parsed: ParsedFile, name: str | None) -> Workflow:

@@ -28,6 +28,8 @@ class Source(Data, frozen=True, kw_only=True):
     language: str
     revision: str = ""
     """Digest of the revision; one warm parent process serves one revision of one file."""
+    archive: str = ""
+    """Digest of the pushed archive that holds the files; the agent unpacks it and makes that folder the root."""
 
 
 class RunContext(Data, frozen=True, kw_only=True):

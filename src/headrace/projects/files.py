@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from headrace.archives.ignoring import IgnoreRule, glob_rules, is_ignored
 from headrace.errors import LoadError
 
 _log = logging.getLogger("headrace.projects")
@@ -24,23 +25,6 @@ _IGNORE_FILES = (".airflowignore", ".headraceignore")
 _SKIPPED_FOLDERS = ("__pycache__", "node_modules", "site-packages")
 _FACES = re.compile(rb"airflow|headrace", re.IGNORECASE)
 _SUBJECTS = re.compile(rb"dag|asset", re.IGNORECASE)
-
-
-class _Rule(NamedTuple):
-    folder: str
-    """Where the ignore file is, relative to the project's folder; the rule holds below it."""
-    pattern: re.Pattern[str]
-    is_for_folders: bool = False
-    is_exception: bool = False
-    is_found_anywhere: bool = False
-    """A regular expression that may match any part of the path."""
-
-    def matches(self, path: str, *, is_folder: bool) -> bool:
-        if self.is_for_folders and not is_folder:
-            return False
-        inside = path if self.folder == "." else path.removeprefix(f"{self.folder}/")
-        found = self.pattern.search(inside) if self.is_found_anywhere else self.pattern.fullmatch(inside)
-        return found is not None
 
 
 class Discovery(NamedTuple):
@@ -59,12 +43,12 @@ def find_files(root: Path, discovery: Discovery | None = None) -> list[str]:
     return sorted(_walk(root, ".", [], {os.path.realpath(root)}, discovery or Discovery()))
 
 
-def _walk(root: Path, folder: str, rules: list[_Rule], seen: set[str], discovery: Discovery) -> Iterator[str]:
+def _walk(root: Path, folder: str, rules: list[IgnoreRule], seen: set[str], discovery: Discovery) -> Iterator[str]:
     rules = [*rules, *_rules_in(root, folder, discovery)]
     for entry in _entries(root / folder):
         path = entry.name if folder == "." else f"{folder}/{entry.name}"
         is_folder = entry.is_dir()
-        if entry.name.startswith(".") or _is_ignored(path, rules, is_folder=is_folder):
+        if entry.name.startswith(".") or is_ignored(path, rules, is_folder=is_folder):
             continue
         if is_folder and not _is_skipped(entry, seen):
             yield from _walk(root, path, rules, seen, discovery)
@@ -122,14 +106,7 @@ def _holds_workflows(path: str) -> bool:
         return False
 
 
-def _is_ignored(path: str, rules: list[_Rule], *, is_folder: bool) -> bool:
-    for rule in reversed(rules):
-        if rule.matches(path, is_folder=is_folder):
-            return not rule.is_exception
-    return False
-
-
-def _rules_in(root: Path, folder: str, discovery: Discovery) -> Iterator[_Rule]:
+def _rules_in(root: Path, folder: str, discovery: Discovery) -> Iterator[IgnoreRule]:
     for name in _IGNORE_FILES:
         try:
             lines = (root / folder / name).read_text(encoding="utf-8", errors="replace").splitlines()
@@ -138,10 +115,10 @@ def _rules_in(root: Path, folder: str, discovery: Discovery) -> Iterator[_Rule]:
         if name == ".airflowignore" and discovery.ignore_syntax == "regexp":
             yield from _expressions(root, folder, lines)
         else:
-            yield from (_rule(folder, line.strip()) for line in lines if line.strip() and not line.startswith("#"))
+            yield from glob_rules(folder, lines)
 
 
-def _expressions(root: Path, folder: str, lines: list[str]) -> Iterator[_Rule]:
+def _expressions(root: Path, folder: str, lines: list[str]) -> Iterator[IgnoreRule]:
     for line in lines:
         text = re.sub(r"\s*#.*", "", line).strip()
         try:
@@ -150,26 +127,4 @@ def _expressions(root: Path, folder: str, lines: list[str]) -> Iterator[_Rule]:
             _log.warning("`%s` in `%s` is not a regular expression: %s", text, root / folder / ".airflowignore", error)
             continue
         if text:
-            yield _Rule(folder, pattern, is_found_anywhere=True)
-
-
-def _rule(folder: str, line: str) -> _Rule:
-    is_exception = line.startswith("!")
-    glob = line.removeprefix("!")
-    is_for_folders = glob.endswith("/")
-    glob = glob.rstrip("/")
-    # As in git: a slash at the start or in the middle ties the pattern to the ignore file's own folder.
-    anywhere = "" if "/" in glob else "(?:.*/)?"
-    return _Rule(folder, re.compile(anywhere + _translate(glob.lstrip("/"))), is_for_folders, is_exception)
-
-
-_GLOB_PARTS = re.compile(r"\*\*/|/\*\*|\*|\?|\[!?[^\]]+\]|.")
-
-
-def _translate(glob: str) -> str:
-    """A gitignore pattern as a regular expression over the whole path."""
-    meanings = {"**/": "(?:.*/)?", "/**": "/.*", "*": "[^/]*", "?": "[^/]"}
-    return "".join(
-        meanings.get(part) or (part.replace("[!", "[^", 1) if len(part) > 2 else re.escape(part))
-        for part in _GLOB_PARTS.findall(glob)
-    )
+            yield IgnoreRule(folder, pattern, is_found_anywhere=True)

@@ -78,7 +78,7 @@ def _save_in(tx: Transaction, project_name: str, root: Path, parsed: ParsedFile,
     at = to_micros(now)
     # This also locks the project's row: nobody else saves files of it at the same time.
     project_id = ensure_project(tx, project_name, str(root.absolute()), at)
-    error, is_rival = _mistake_of(parsed), False
+    error, is_rival = mistake_of(parsed), False
     if error is None:
         try:
             workflows = _save_workflows(tx, project_id, parsed, now)
@@ -93,7 +93,7 @@ def _save_in(tx: Transaction, project_name: str, root: Path, parsed: ParsedFile,
     return SavedFile(parsed.file, parsed.digest, error=error, is_rival=is_rival)
 
 
-def _mistake_of(parsed: ParsedFile) -> FileError | None:
+def mistake_of(parsed: ParsedFile) -> FileError | None:
     """What is wrong with a file, as far as it can be told without the database."""
     if parsed.error is not None:
         one = parsed.error
@@ -104,7 +104,7 @@ def _mistake_of(parsed: ParsedFile) -> FileError | None:
         return FileError(f"workflow `{twice}` is defined twice in `{parsed.file}`")
     for workflow in parsed.workflows:
         try:
-            _timetable(workflow)
+            timetable_of(workflow)
         except DefinitionError as error:
             return FileError(f"workflow `{workflow.name}`: {error.message}", error.line, error.hint)
     return None
@@ -122,7 +122,7 @@ def _save_schedule(
     tx: Transaction, workflow_id: int, workflow: Workflow, before: ScheduleRow | None, now: datetime
 ) -> None:
     """A changed schedule is aligned anew, an unchanged one keeps its place, one that is gone is deleted."""
-    timetable = _timetable(workflow)
+    timetable = timetable_of(workflow)
     if timetable is None:
         if before is not None:
             delete_schedule(tx, workflow_id)
@@ -132,7 +132,7 @@ def _save_schedule(
         return
     last = None if before is None else before.last_logical_at
     slot = timetable.first(now) if last is None else timetable.following(timetable.slot_at(from_micros(last)))
-    save_schedule(tx, _row(workflow_id, digest, slot, last))
+    save_schedule(tx, schedule_row(workflow_id, digest, slot, last))
 
 
 def schedule_digest(workflow: Workflow) -> str:
@@ -140,11 +140,13 @@ def schedule_digest(workflow: Workflow) -> str:
     return hashlib.sha256(to_json([workflow.schedule, workflow.timezone])).hexdigest()
 
 
-def _timetable(workflow: Workflow) -> Timetable | None:
+def timetable_of(workflow: Workflow) -> Timetable | None:
+    """When a workflow runs by itself; None if it never does."""
     return None if workflow.schedule is None else timetable_for(workflow.schedule, workflow.timezone)
 
 
-def _row(workflow_id: int, digest: str, slot: Slot | None, last: int | None) -> ScheduleRow:
+def schedule_row(workflow_id: int, digest: str, slot: Slot | None, last: int | None) -> ScheduleRow:
+    """A schedule whose next slot is this one. None: it has come to its end."""
     if slot is None:
         return ScheduleRow(workflow_id, digest, None, None, None, None, last)
     instants = (slot.logical_time, slot.interval_start, slot.interval_end, slot.run_at)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,6 +29,8 @@ from headrace.template.javascript import Evaluator, merge
 
 log = logging.getLogger(__name__)
 _evaluator = Evaluator()
+_SHOW_PARAMS = "HEADRACE_TASK_SHOW_PARAMS"
+"""Set by `headrace run --show-params`."""
 _RETRY_COUNT = "retry_count"
 _NOTHING = ".operators.dig.rehearsed.nothing"
 _DIRECTIVES = frozenset(("_command", "_check", "_retry", "_secrets"))
@@ -40,6 +44,8 @@ def run_dig_task(file: DigFile, request: TaskRequest, channel: Channel) -> TaskR
     try:
         inherited = merge(_inherited(request), builtin_variables(file.workflows[0], request))
         values = _evaluator.evaluate(inherited, request.node.config, _verbatim(request), request.run.timezone)
+        if os.environ.get(_SHOW_PARAMS):
+            log.info("parameters: %s", json.dumps(values, ensure_ascii=False, default=str))
         registered = find_operator(request.node.operator)
         obeys_retry = registered.obeys_retry
         job = _job(file, request, values, channel)

@@ -8,9 +8,10 @@ from headrace.state.counting import tally_of
 from headrace.state.deferring import TIMED_OUT, is_ended_by
 from headrace.state.expansion import MapSource, instance_count, source_keys
 from headrace.state.graph import Graph, Link
-from headrace.state.growth import INLINE_QUEUE, Edge, Growth, grow_tasks
+from headrace.state.growth import INLINE_QUEUE, Edge, Growth, grow_tasks, new_task
 from headrace.state.params import Layers, Left, Position, merge
 from headrace.state.past import FINE, PastRules, RunBefore, is_met
+from headrace.state.preceding import Links, Tree, around, following, preceding, with_below
 from headrace.state.retry import has_try_left, retry_delay_seconds
 from headrace.state.rules import RULES, Tally, Verdict, decide
 from headrace.state.task import (
@@ -52,6 +53,7 @@ __all__ = [
     "Layers",
     "Left",
     "Link",
+    "Links",
     "MapSource",
     "Move",
     "PastRules",
@@ -60,18 +62,24 @@ __all__ = [
     "State",
     "Tally",
     "Task",
+    "Tree",
     "Verdict",
     "accepts",
+    "around",
     "check_move",
     "decide",
+    "following",
     "grow_tasks",
     "has_try_left",
     "instance_count",
     "is_ended_by",
     "is_met",
     "merge",
+    "new_task",
+    "preceding",
     "retry_delay_seconds",
     "source_keys",
     "tally_of",
     "vetted",
+    "with_below",
 ]

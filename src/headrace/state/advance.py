@@ -299,29 +299,53 @@ class Advance:
             deferring.begin_deferred(self._agenda, task, deferral, actor)
 
     def _resume(self, resumed: Sequence[Task]) -> None:
-        self._agenda.finished += resumed
-        containers = [task for task in resumed if task.children]
-        for task in containers:
-            self._agenda.abandon(task, State.SKIPPED, Actor.ADVANCE)
+        """Count tasks that were inserted as ended, and what was inserted below tasks that are still to open."""
+        done = [task for task in resumed if task.state in FINISHED]
+        self._agenda.finished += done
+        for task in done:
+            if task.children:
+                self._agenda.abandon(task, State.SKIPPED, Actor.ADVANCE)
         self._agenda.credit_finished()
-        count_children(self._graph, containers)
+        count_children(self._graph, [task for task in resumed if task.children])
+        mapped = [task.id for task in resumed if task.kind == "mapped"]
+        self._agenda.count_upstream([link.far for link in self._graph.downstream(mapped)])
+        for task in done:
+            if task.decision is not None:
+                self._decide(task, **msgspec.json.decode(task.decision))
+
+    def _carry_over(self, task: Task, grown: Sequence[Task]) -> None:
+        """What grows again as it did in the attempt that is resumed need not run again. In a retry it must."""
+        if self._graph.attempt(task.attempt_id).resumes_attempt_id is not None and self._is_first_pass(task):
+            self._resume(self._graph.carry_over(grown))
+
+    def _is_first_pass(self, task: Task) -> bool:
+        while task.try_number <= 1:
+            if task.parent_id is None:
+                return True
+            (task,) = self._graph.tasks([task.parent_id])
+        return False
 
     # ---- ending a try ------------------------------------------------------------------------------------------
 
     def _succeed(self, task: Task, result: TaskResult) -> None:
         task.error = None
         if result.growth:
-            self._agenda.grow(task, result.growth, grown_by=task.id)
+            grown = self._agenda.grow(task, result.growth, grown_by=task.id)
             task.agent_id = None
             self._agenda.move(task, State.PLANNED, Actor.AGENT)
+            self._carry_over(task, grown)
             self._agenda.open_children(task)
             return
         self._agenda.finish(task, State.SUCCESS, Actor.AGENT)
-        if result.followed is not None:
-            self._follow(task, result.followed)
-        elif result.skipped:
-            task.decision = _json.encode({"skipped": result.skipped}).decode()
-            for other in self._graph.by_key(task.attempt_id, result.skipped):
+        self._decide(task, result.followed, result.skipped)
+
+    def _decide(self, task: Task, followed: Sequence[str] | None = None, skipped: Sequence[str] = ()) -> None:
+        """A branch was taken, or a short circuit made."""
+        if followed is not None:
+            self._follow(task, followed)
+        elif skipped:
+            task.decision = _json.encode({"skipped": skipped}).decode()
+            for other in self._graph.by_key(task.attempt_id, skipped):
                 self._skip(task, other)
 
     def _follow(self, task: Task, followed: Sequence[str]) -> None:

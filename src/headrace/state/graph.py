@@ -75,6 +75,10 @@ class Graph(Protocol):
         """Fresh task ids in ascending order, greater than every id handed out before."""
         ...
 
+    def carry_over(self, tasks: Sequence[Task]) -> list[Task]:
+        """Those of some tasks just added that are done, or have instances that are, in the attempt that is resumed."""
+        ...
+
     def add(self, tasks: Sequence[Task], edges: Sequence[Edge]) -> None:
         """Insert tasks and edges; an edge may start or end at a task that was there before."""
         ...

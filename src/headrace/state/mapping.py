@@ -23,7 +23,8 @@ def expand(agenda: Agenda, task: Task) -> None:
     count = instance_count(length, graph.map_sources(task.attempt_id, keys) if keys else {})
     if count is State.NONE:
         return  # a source still runs, as some rules do not wait for all; its end leads here again
-    existing = graph.children([task.id]) if task.try_number else []
+    # Some may have been carried over from an earlier attempt, before the first expansion in this one.
+    existing = graph.children([task.id]) if task.try_number or task.children else []
     if isinstance(count, State):
         _give_up(agenda, task, existing, count, "the result to map over is missing")
     elif count == 0:

@@ -295,6 +295,8 @@ class Attempt(msgspec.Struct):
     ended_at: int | None
     reason: str | None
     max_active_runs: int | None
+    resumes_attempt_id: int | None = None
+    """Finished tasks of that attempt are carried over."""
     is_changed: bool = False
 
     @property

@@ -13,9 +13,11 @@ from headrace.store.sql import Sql
 
 LOAD_VERSION = Sql(
     """
-    SELECT workflow_version.definition, revision.file, revision.digest, project.root, project.name, project.id
+    SELECT workflow_version.definition, revision.file, revision.digest, project.root, project.name, project.id,
+           archive.digest
     FROM workflow_version
     JOIN revision ON revision.id = workflow_version.revision_id
+    LEFT JOIN archive ON archive.id = revision.archive_id
     JOIN project ON project.id = revision.project_id
     WHERE workflow_version.id = :id
     """
@@ -36,6 +38,8 @@ class Version(NamedTuple):
     project_id: int
     past: PastRules | None
     """None: no node looks at the run before."""
+    archive_digest: str
+    """Of the pushed archive with its code; empty if the code is in the project's root."""
 
 
 class Definitions:
@@ -53,7 +57,7 @@ class Definitions:
         rows = tx.run(LOAD_VERSION, {"id": version_id})
         if not rows:
             raise NotFoundError(f"workflow version {version_id} is not in the store")
-        definition, file, digest, root, project, project_id = rows[0]
+        definition, file, digest, root, project, project_id, archive_digest = rows[0]
         workflow = workflow_from_json(definition)
         version = Version(
             workflow=workflow,
@@ -65,6 +69,7 @@ class Definitions:
             project_name=project,
             project_id=project_id,
             past=PastRules(workflow) if any(node.past is not None for node in workflow.nodes) else None,
+            archive_digest=archive_digest or "",
         )
         self._versions[version_id] = version
         while len(self._versions) > self._limit:

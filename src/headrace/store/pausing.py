@@ -15,7 +15,7 @@ SET_PAUSED = Sql("UPDATE workflow SET is_paused = :is_paused WHERE id = :id")
 UNPARK = Sql(
     """
     UPDATE schedule SET next_run_at = next_logical_at
-    WHERE workflow_id = :id AND next_run_at IS NULL AND next_logical_at IS NOT NULL
+    WHERE workflow_id = :id AND next_run_at IS NULL AND next_logical_at IS NOT NULL AND disabled_at IS NULL
     """
 )
 NEWEST_STATES = Sql(

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import delete, func, insert, select, update
 
 from headrace.definition import Workflow, digest, to_json
-from headrace.errors import DefinitionError
+from headrace.errors import DefinitionError, StateError
 from headrace.handoff import KEPT_BYTES
 from headrace.store.database import Transaction
 from headrace.store.schema import project, revision, schedule, source_error, workflow, workflow_version
@@ -18,7 +18,8 @@ from headrace.store.sql import Sql
 ENSURE_PROJECT = Sql(
     """
     INSERT INTO project (name, root, created_at) VALUES (:name, :root, :now)
-    ON CONFLICT (name) DO UPDATE SET root = excluded.root RETURNING id
+    ON CONFLICT (name) WHERE deleted_at IS NULL DO UPDATE SET root = excluded.root
+    WHERE (project.root = '') = (excluded.root = '') RETURNING id
     """
 )
 
@@ -46,9 +47,15 @@ class FileError(NamedTuple):
 
 
 def ensure_project(tx: Transaction, name: str, root: str, now: int) -> int:
-    """The id of a project, which is created if it is not there."""
-    ((project_id,),) = tx.run(ENSURE_PROJECT, {"name": name, "root": root, "now": now})
-    return int(project_id)
+    """The id of a project, which is created if it is not there. The project's row is locked until the commit.
+
+    A project without a root is one that is pushed.
+    """
+    rows = tx.run(ENSURE_PROJECT, {"name": name, "root": root, "now": now})
+    if not rows:
+        hint = "give one of them another name"
+        raise StateError(f"project `{name}` is both pushed and saved from a folder, which must be one", hint=hint)
+    return int(rows[0][0])
 
 
 def save_file(
@@ -59,15 +66,17 @@ def save_file(
     workflows: Sequence[Workflow],
     now: int,
     content: bytes | None = None,
+    archive_id: int | None = None,
 ) -> list[SavedWorkflow]:
     """Save what a file defines: a new revision if its bytes changed, new versions of the workflows that changed.
 
-    `content` is kept with the revision, so that its runs can go on when the file is another one.
+    `content` is kept with the revision, so that its runs can go on when the file is another one. A file of an archive
+    is kept there, with everything around it; each archive is a new revision of all its files.
     """
     known = {row.name: row for row in _known_workflows(tx, project_id, file, [one.name for one in workflows])}
     for one in workflows:
         _refuse_second_definition(known.get(one.name), one.name, file)
-    revision_id, is_new_revision = _save_revision(tx, project_id, file, file_digest, now, content)
+    revision_id, is_new_revision = _save_revision(tx, project_id, file, file_digest, now, content, archive_id)
     saved = [_save_workflow(tx, project_id, file, revision_id, is_new_revision, one, known, now) for one in workflows]
     names = {one.name for one in workflows}
     gone = [row.id for row in known.values() if row.file == file and row.name not in names and not row.is_gone]
@@ -104,6 +113,12 @@ def file_digests(tx: Transaction, project_id: int) -> dict[str, str]:
     newest = select(func.max(revision.c.id)).where(revision.c.project_id == project_id).group_by(revision.c.file)
     rows = tx.execute(select(revision.c.file, revision.c.digest).where(revision.c.id.in_(newest)))
     return {row.file: row.digest for row in rows if row.digest != GONE}
+
+
+def files_of_project(tx: Transaction, project_id: int) -> set[str]:
+    """The files that define a project's present workflows."""
+    rows = tx.execute(select(workflow.c.file).where(workflow.c.project_id == project_id, ~workflow.c.is_gone))
+    return {row.file for row in rows}
 
 
 def revision_content(tx: Transaction, root: str, file: str, file_digest: str) -> bytes | None:
@@ -155,15 +170,28 @@ def _newest_revision(tx: Transaction, project_id: int, file: str) -> Any:
 
 
 def _save_revision(
-    tx: Transaction, project_id: int, file: str, file_digest: str, now: int, content: bytes | None
+    tx: Transaction,
+    project_id: int,
+    file: str,
+    file_digest: str,
+    now: int,
+    content: bytes | None,
+    archive_id: int | None,
 ) -> tuple[int, bool]:
     kept = None if content is None or len(content) > KEPT_BYTES else zlib.compress(content)
-    newest = _newest_revision(tx, project_id, file)
+    newest = _newest_revision(tx, project_id, file) if archive_id is None else None
     if newest is not None and newest.digest == file_digest:
         if newest.is_bare and kept is not None:
             tx.execute(update(revision).where(revision.c.id == newest.id).values(content=kept))
         return int(newest.id), False
-    values = {"project_id": project_id, "file": file, "digest": file_digest, "content": kept, "created_at": now}
+    values = {
+        "project_id": project_id,
+        "file": file,
+        "digest": file_digest,
+        "content": kept,
+        "archive_id": archive_id,
+        "created_at": now,
+    }
     return int(tx.execute(insert(revision).values(values).returning(revision.c.id)).scalar_one()), True
 
 

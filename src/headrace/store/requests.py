@@ -12,6 +12,7 @@ from headrace.clock import from_micros
 from headrace.definition import Isolation, Node, node_from_json
 from headrace.handoff import Resume, RunContext, Source, TaskRequest
 from headrace.state import Layers, Left, Position, Task, merge
+from headrace.store.attempt_plans import plan_from_json
 from headrace.store.claims import Claim
 from headrace.store.database import Transaction
 from headrace.store.definitions import Definitions, Version
@@ -21,7 +22,7 @@ from headrace.store.sql import Sql
 RUN_OF_ATTEMPT = Sql(
     """
     SELECT run.id, run.key, run.type, run.logical_at, run.interval_start, run.interval_end, run.run_after, run.params,
-           attempt.number, attempt.name, attempt.started_at, attempt.workflow_version_id, workflow.name
+           attempt.plan, attempt.number, attempt.name, attempt.started_at, attempt.workflow_version_id, workflow.name
     FROM attempt JOIN run ON run.id = attempt.run_id JOIN workflow ON workflow.id = run.workflow_id
     WHERE attempt.id = :id
     """
@@ -215,7 +216,7 @@ def _shorten(cache: OrderedDict[Any, Any], limit: int) -> None:
 
 def _load_run(tx: Transaction, attempt_id: int) -> RunInfo:
     ((*row, version_id, workflow_name),) = tx.run(RUN_OF_ATTEMPT, {"id": attempt_id})
-    run_id, key, type_, logical, start, end, run_after, params, number, name, started_at = row
+    run_id, key, type_, logical, start, end, run_after, params, plan, number, name, started_at = row
     version = tx.shared(Definitions).version(tx, version_id)
     context = RunContext(
         project=version.project_name,
@@ -234,13 +235,14 @@ def _load_run(tx: Transaction, attempt_id: int) -> RunInfo:
         run_after=_instant(run_after),
         started_at=_instant(started_at),
         timezone=version.workflow.timezone,
-        params=msgspec.json.decode(params),
+        params=plan_from_json(plan).params_over(msgspec.json.decode(params)),
     )
     source = Source(
         root=version.project_root,
         file=version.file,
         language=version.workflow.language,
         revision=version.revision_digest,
+        archive=version.archive_digest,
     )
     return RunInfo(context, source, version_id, version, any(node.export for node in version.workflow.nodes))
 

@@ -25,11 +25,13 @@ from headrace.state import (
     Task,
     is_met,
 )
+from headrace.store.attempt_plans import AttemptPlan, plan_from_json
 from headrace.store.database import Reply, Transaction
 from headrace.store.definitions import Definitions, Version
 from headrace.store.errands import NewErrand, explained, send_errands
 from headrace.store.past_reading import insert_nudges, run_before
 from headrace.store.pausing import pause_after_failures
+from headrace.store.resuming import find_carried_over
 from headrace.store.sql import Sql
 from headrace.store.task_rows import SELECTED, insert_events, insert_tasks, to_task, update_tasks
 from headrace.store.trigger_rows import insert_triggers, release_triggers
@@ -37,7 +39,7 @@ from headrace.store.trigger_rows import insert_triggers, release_triggers
 LOCK_ATTEMPTS = Sql(
     """
     SELECT id, run_id, workflow_id, workflow_version_id, state, is_cancel_requested, growth, root_id,
-           started_at, ended_at, reason, max_active_runs
+           started_at, ended_at, reason, max_active_runs, resumes_attempt_id, plan
     FROM attempt WHERE id IN :ids[] ORDER BY id [[postgres: FOR UPDATE]]
     """
 )
@@ -97,6 +99,7 @@ RESULT_LENGTHS = Sql(
     GROUP BY task.origin_id
     """
 )
+LENGTHS = Sql("SELECT task_id, length FROM value WHERE task_id IN :ids[] AND kind = 'result' AND name = :name")
 NEW_IDS_POSTGRES = Sql("SELECT nextval('task_id_seq') FROM generate_series(1, :count)")
 NEW_IDS_SQLITE = Sql("UPDATE counter SET next = next + :count WHERE name = 'task' RETURNING next")
 
@@ -111,6 +114,7 @@ class RunGraph:
         self._definitions = tx.shared(Definitions)
         self._now = now
         self._attempts: dict[int, Attempt] = {}
+        self._plans: dict[int, str | None] = {}
         self._tasks: dict[int, Task] = {}
         self._dirty: dict[int, Task] = {}
         self._added: dict[int, Task] = {}
@@ -152,7 +156,12 @@ class RunGraph:
     def lock(self, attempt_ids: Iterable[int]) -> None:
         """Become the only one that advances these attempts until the transaction ends."""
         for row in self._tx.run(LOCK_ATTEMPTS, {"ids": sorted(set(attempt_ids) - self._attempts.keys())}):
-            self._attempts[row[0]] = Attempt(*row)
+            self._attempts[row[0]] = Attempt(*row[:-1])
+            self._plans[row[0]] = row[-1]
+
+    def plan(self, attempt_id: int) -> AttemptPlan:
+        """What was asked for when the attempt was made."""
+        return plan_from_json(self._plans.get(attempt_id))
 
     def load_with_parents(self, ids: Collection[int]) -> list[Task]:
         """Read tasks that end, with the parents and the downstream tasks that will hear of it."""
@@ -240,6 +249,7 @@ class RunGraph:
         parameters = {"attempt_id": attempt_id, "keys": list(keys), "name": RETURN_VALUE}
         # Results are written before the advance that they cause, so they are all in the database by now.
         lengths = {row[0]: row for row in self._tx.run(RESULT_LENGTHS, parameters)}
+        lengths |= self._lengths_of_added([task for task in tasks.values() if task.id in self._added])
         sources = {}
         for key, task in tasks.items():
             _, count, length, map_index = lengths.get(task.id, (0, 0, None, -1))
@@ -259,6 +269,16 @@ class RunGraph:
             self._nudges.add((task.attempt_id, task.key))
         return True
 
+    def _lengths_of_added(self, tasks: Sequence[Task]) -> dict[int, tuple[int, int, int | None, int]]:
+        """As RESULT_LENGTHS, for tasks that were carried over: their results are written, but they are not."""
+        members = {one.id: one for task in tasks for one in (task, *self.children([task.id]))}
+        found: dict[int, tuple[int, int, int | None, int]] = {}
+        for task_id, length in self._tx.run(LENGTHS, {"ids": list(members), "name": RETURN_VALUE}) if members else ():
+            one = members[task_id]
+            _, count, _, map_index = found.get(one.origin_id, (0, 0, None, -1))
+            found[one.origin_id] = (one.origin_id, count + 1, length, max(map_index, one.map_index))
+        return found
+
     def new_ids(self, count: int) -> Sequence[int]:
         if count == 0:
             return ()
@@ -267,6 +287,16 @@ class RunGraph:
         # SQLite has no sequences; its one writer makes a counter row as good.
         ((following,),) = self._tx.run(NEW_IDS_SQLITE, {"count": count})
         return range(following - count, following)
+
+    def carry_over(self, tasks: Sequence[Task]) -> list[Task]:
+        attempt = self._attempts[tasks[0].attempt_id]
+        nodes = {task.id: self.node(task) for task in tasks if task.kind == "mapped"}
+        plan = self.plan(attempt.id)
+        carried = find_carried_over(self._tx, attempt, plan, tasks, nodes, self.new_ids)
+        self.add(carried.tasks, carried.edges)
+        for task in carried.resumed:
+            self.touch(task)
+        return carried.resumed
 
     def add(self, tasks: Sequence[Task], edges: Sequence[Edge]) -> None:
         for task in tasks:

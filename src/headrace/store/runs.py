@@ -9,10 +9,10 @@ import msgspec
 from headrace.definition import Workflow
 from headrace.errors import NotFoundError, StateError
 from headrace.state import Actor, Advance, Attempt, Event, State, grow_tasks
+from headrace.store.attempt_plans import ORDINARY, AttemptPlan, plan_to_json
 from headrace.store.database import Transaction
 from headrace.store.definitions import Definitions
 from headrace.store.results import Committed, settle_and_flush
-from headrace.store.resuming import resume_tasks
 from headrace.store.run_graph import RunGraph
 from headrace.store.sql import Sql
 
@@ -30,10 +30,10 @@ INSERT_RUN = Sql(
 INSERT_ATTEMPT = Sql(
     """
     INSERT INTO attempt (run_id, number, name, workflow_id, workflow_version_id, state, is_cancel_requested, growth,
-                         has_stores, resumes_attempt_id, max_active_runs, max_active_tasks, max_active_tasks_scope,
-                         created_at)
+                         has_stores, resumes_attempt_id, plan, max_active_runs, max_active_tasks,
+                         max_active_tasks_scope, created_at)
     SELECT :run_id, coalesce(max(number), 0) + 1, :name, :workflow_id, :version_id, 'queued', :no, 0, :no, :resumes,
-           :max_active_runs, :max_active_tasks, :scope, :now
+           :plan, :max_active_runs, :max_active_tasks, :scope, :now
     FROM attempt WHERE run_id = :run_id
     RETURNING id
     """
@@ -74,14 +74,19 @@ class NewRun(NamedTuple):
     params: dict[str, Any] = {}
     is_repeatable: bool = False
     """Allow it beside another run for the same logical time, whatever the workflow says."""
+    version_id: int | None = None
+    """Which version of the workflow it runs. None: the newest."""
+    attempt_name: str = ""
+    plan: AttemptPlan = ORDINARY
 
 
 def create_run(tx: Transaction, new: NewRun, now: int) -> int | None:
     """Insert a run and its first attempt, both queued. None: a run with this key or logical time exists."""
-    version_id = _current_version(tx, new.workflow_id)
+    version_id = new.version_id or _current_version(tx, new.workflow_id)
     workflow = tx.shared(Definitions).version(tx, version_id).workflow
     parameters = {
         **new._asdict(),
+        "plan": None,
         "unique_at": new.logical_at if workflow.unique_logical_time and not new.is_repeatable else None,
         "run_after": new.run_after if new.run_after is not None else now,
         "params": _json.encode(new.params).decode(),
@@ -91,19 +96,31 @@ def create_run(tx: Transaction, new: NewRun, now: int) -> int | None:
     if not rows:
         return None
     run_id = int(rows[0][0])
-    _insert_attempt(tx, run_id, new.workflow_id, version_id, workflow, now)
+    _insert_attempt(tx, run_id, new.workflow_id, version_id, workflow, now, name=new.attempt_name, plan=new.plan)
     return run_id
 
 
-def add_attempt(tx: Transaction, run_id: int, workflow_id: int, resumes: int | None, name: str, now: int) -> int:
-    """Another pass over a run that has ended, with the workflow's newest version. The run is queued again."""
+def add_attempt(
+    tx: Transaction,
+    run_id: int,
+    workflow_id: int,
+    resumes: int | None,
+    name: str,
+    now: int,
+    version_id: int | None = None,
+    plan: AttemptPlan = ORDINARY,
+) -> int:
+    """Another pass over a run that has ended, with the workflow's newest version or another one.
+
+    The run is queued again.
+    """
     active = tx.run(ACTIVE_ATTEMPT, {"run_id": run_id})
     if active:
         raise StateError(f"cannot try run {run_id} again: its attempt {active[0][0]} has not ended yet")
     tx.change(QUEUE_AGAIN, {"run_id": run_id, "now": now})
-    version_id = _current_version(tx, workflow_id)
+    version_id = version_id or _current_version(tx, workflow_id)
     workflow = tx.shared(Definitions).version(tx, version_id).workflow
-    return _insert_attempt(tx, run_id, workflow_id, version_id, workflow, now, resumes=resumes, name=name)
+    return _insert_attempt(tx, run_id, workflow_id, version_id, workflow, now, resumes, name, plan)
 
 
 def _current_version(tx: Transaction, workflow_id: int) -> int:
@@ -122,6 +139,7 @@ def _insert_attempt(
     now: int,
     resumes: int | None = None,
     name: str = "",
+    plan: AttemptPlan = ORDINARY,
 ) -> int:
     parameters = {
         "run_id": run_id,
@@ -132,6 +150,7 @@ def _insert_attempt(
         "max_active_tasks": workflow.max_active_tasks,
         "scope": workflow.max_active_tasks_scope,
         "resumes": resumes,
+        "plan": plan_to_json(plan),
         "no": False,
         "now": now,
     }
@@ -178,14 +197,15 @@ def _room(tx: Transaction, workflow_id: int, attempt: Attempt) -> int | None:
 def _start(tx: Transaction, graph: RunGraph, advance: Advance, attempt: Attempt) -> None:
     """Insert the whole task tree of an attempt and open its root."""
     workflow = tx.shared(Definitions).version(tx, attempt.workflow_version_id).workflow
-    ids = graph.new_ids(len(workflow.nodes))
-    growth = grow_tasks(workflow.nodes, ids, attempt_id=attempt.id, under=None, generation=0, grown_by=None)
+    nodes = graph.plan(attempt.id).nodes(workflow.nodes)
+    ids = graph.new_ids(len(nodes))
+    growth = grow_tasks(nodes, ids, attempt_id=attempt.id, under=None, generation=0, grown_by=None)
     graph.add(growth.tasks, growth.edges)
     attempt.root_id = growth.tasks[0].id
     if workflow.timeout_seconds is not None:
         timeout_at = graph.now + round(workflow.timeout_seconds * 1_000_000)
         tx.write(SET_TIMEOUT, {"id": attempt.id, "timeout_at": timeout_at})
-    resumed = resume_tasks(tx, attempt.id, growth.tasks)
+    resumed = graph.carry_over(growth.tasks) if attempt.resumes_attempt_id is not None else []
     advance.start(attempt, growth.tasks[0], resumed)
 
 

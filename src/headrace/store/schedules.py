@@ -14,7 +14,7 @@ from headrace.store.sql import Sql
 
 _COLUMNS = """
     schedule.workflow_id, schedule.spec_digest, schedule.next_logical_at, schedule.next_interval_start,
-    schedule.next_interval_end, schedule.next_run_at, schedule.last_logical_at
+    schedule.next_interval_end, schedule.next_run_at, schedule.last_logical_at, schedule.disabled_at
 """
 SAVE = Sql(
     """
@@ -23,7 +23,8 @@ SAVE = Sql(
     VALUES (:workflow_id, :spec_digest, :logical_at, :interval_start, :interval_end, :run_at, :last_logical_at)
     ON CONFLICT (workflow_id) DO UPDATE SET spec_digest = excluded.spec_digest,
         next_logical_at = excluded.next_logical_at, next_interval_start = excluded.next_interval_start,
-        next_interval_end = excluded.next_interval_end, next_run_at = excluded.next_run_at,
+        next_interval_end = excluded.next_interval_end,
+        next_run_at = CASE WHEN schedule.disabled_at IS NULL THEN excluded.next_run_at END,
         last_logical_at = excluded.last_logical_at
     """
 )
@@ -56,6 +57,25 @@ LOCK_OF_FILE = Sql(
     ORDER BY schedule.workflow_id [[postgres: FOR UPDATE OF schedule]]
     """
 )
+LOCK_OF_PROJECT = Sql(
+    f"""
+    SELECT {_COLUMNS} FROM schedule JOIN workflow ON workflow.id = schedule.workflow_id
+    WHERE workflow.project_id = :project_id
+    ORDER BY schedule.workflow_id [[postgres: FOR UPDATE OF schedule]]
+    """
+)
+LISTED = Sql(
+    """
+    SELECT schedule.workflow_id, project.name, workflow.name, workflow.current_version_id, schedule.next_logical_at,
+           schedule.next_run_at, schedule.last_logical_at, schedule.disabled_at, workflow.is_paused
+    FROM schedule JOIN workflow ON workflow.id = schedule.workflow_id JOIN project ON project.id = workflow.project_id
+    WHERE schedule.workflow_id > :after ORDER BY schedule.workflow_id LIMIT :limit
+    """
+)
+LOCK_ONE = Sql(f"SELECT {_COLUMNS} FROM schedule WHERE workflow_id = :workflow_id [[postgres: FOR UPDATE]]")
+DISABLE = Sql("UPDATE schedule SET disabled_at = :now, next_run_at = NULL WHERE workflow_id = :workflow_id")
+# Never later than its next run is due: what is due then follows from the logical time.
+ENABLE = Sql("UPDATE schedule SET disabled_at = NULL, next_run_at = next_logical_at WHERE workflow_id = :workflow_id")
 OCCUPATION = Sql(
     """
     SELECT workflow.id, workflow.current_version_id, workflow.is_paused, count(run.id),
@@ -80,6 +100,22 @@ class ScheduleRow(NamedTuple):
     run_at: int | None
     """When a scheduler looks at it: when the next run is due, or later if it was held back. None: never."""
     last_logical_at: int | None
+    disabled_at: int | None = None
+    """Since when it starts nothing; saving and moving it leave this as it is."""
+
+
+class ListedSchedule(NamedTuple):
+    """A schedule as lists show it; its id is that of its workflow."""
+
+    id: int
+    project: str
+    workflow: str
+    version_id: int
+    logical_at: int | None
+    run_at: int | None
+    last_logical_at: int | None
+    disabled_at: int | None
+    is_paused: bool
 
 
 class Occupation(NamedTuple):
@@ -126,6 +162,33 @@ def lock_schedules_of_file(tx: Transaction, project_id: int, file: str) -> dict[
     """Take the schedules of a file's workflows, by workflow, so that nobody starts runs while the file is saved."""
     rows = tx.run(LOCK_OF_FILE, {"project_id": project_id, "file": file})
     return {row[0]: ScheduleRow(*row) for row in rows}
+
+
+def list_schedules(tx: Transaction, after: int = 0, limit: int = 10_000) -> list[ListedSchedule]:
+    """Schedules by id, beginning after one."""
+    return [ListedSchedule(*row) for row in tx.run(LISTED, {"after": after, "limit": limit})]
+
+
+def lock_schedules_of_project(tx: Transaction, project_id: int) -> dict[int, ScheduleRow]:
+    """Take all schedules of a project, by workflow."""
+    return {row[0]: ScheduleRow(*row) for row in tx.run(LOCK_OF_PROJECT, {"project_id": project_id})}
+
+
+def lock_schedule(tx: Transaction, workflow_id: int) -> ScheduleRow | None:
+    """Take the schedule of a workflow, if it has one."""
+    rows = tx.run(LOCK_ONE, {"workflow_id": workflow_id})
+    return ScheduleRow(*rows[0]) if rows else None
+
+
+def disable_schedule(tx: Transaction, workflow_id: int, now: int) -> None:
+    """Let a schedule that the caller has locked start nothing, until it is enabled again."""
+    tx.change(DISABLE, {"workflow_id": workflow_id, "now": now})
+
+
+def enable_schedule(tx: Transaction, workflow_id: int) -> None:
+    """Let a schedule that the caller has locked go on; what was missed follows from its own settings."""
+    tx.change(ENABLE, {"workflow_id": workflow_id})
+    tx.should_notify = True
 
 
 def occupations(tx: Transaction, workflow_ids: Sequence[int]) -> dict[int, Occupation]:

@@ -60,9 +60,33 @@ project = Table(
     "project",
     metadata,
     Column("id", Id, primary_key=True, autoincrement=True),
-    Column("name", Text, nullable=False, unique=True),
-    Column("root", Text, nullable=False, comment="absolute path of the folder with the files"),
+    Column("name", Text, nullable=False),
+    Column("root", Text, nullable=False, comment="absolute path of the folder with the files; empty: it is pushed"),
     Column("created_at", Instant, nullable=False),
+    Column("deleted_at", Instant, comment="its name is free again; its history stays"),
+    Index("uq_project_name", "name", unique=True, **_where("deleted_at IS NULL")),
+)
+
+archive = Table(
+    "archive",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("project_id", Id, ForeignKey("project.id", ondelete="CASCADE"), nullable=False),
+    Column("name", Text, nullable=False, comment="what the pushed revision is called"),
+    Column("digest", Text, nullable=False, comment="of the archive's bytes"),
+    Column("size", Integer, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    UniqueConstraint("project_id", "name"),
+    Index("ix_archive_digest", "digest"),
+)
+
+archive_chunk = Table(
+    "archive_chunk",
+    metadata,
+    Column("archive_id", Id, ForeignKey("archive.id", ondelete="CASCADE"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("archive_id", "number"),
 )
 
 revision = Table(
@@ -73,6 +97,7 @@ revision = Table(
     Column("file", Text, nullable=False, comment="relative to the project's root"),
     Column("digest", Text, nullable=False, comment="of the file's bytes"),
     Column("content", LargeBinary, comment="the file's bytes, compressed by zlib; NULL: not kept"),
+    Column("archive_id", Id, ForeignKey("archive.id", ondelete="CASCADE"), comment="where a pushed file is kept"),
     Column("created_at", Instant, nullable=False),
     Index("ix_revision_file", "project_id", "file", "id"),
 )
@@ -130,6 +155,7 @@ schedule = Table(
     Column("next_interval_end", Instant),
     Column("next_run_at", Instant, comment="when the next run is due; NULL: never"),
     Column("last_logical_at", Instant, comment="of the newest run that this schedule started"),
+    Column("disabled_at", Instant, comment="it starts nothing until it is enabled again"),
     Index("ix_schedule_due", "next_run_at", **_where("next_run_at IS NOT NULL")),
 )
 
@@ -176,6 +202,7 @@ attempt = Table(
     Column("has_stores", Boolean, nullable=False, default=False, comment="some task left parameters for others"),
     Column("root_id", Id),
     Column("resumes_attempt_id", Id, comment="finished tasks of that attempt are carried over"),
+    Column("plan", Text, comment="how this pass differs from an ordinary one; NULL: it does not"),
     Column("max_active_runs", Integer),
     Column("max_active_tasks", Integer),
     Column("max_active_tasks_scope", Text, nullable=False, default="run"),
@@ -185,6 +212,7 @@ attempt = Table(
     Column("ended_at", Instant),
     CheckConstraint(_one_of("state", RUN_STATES), name="state"),
     UniqueConstraint("run_id", "number"),
+    Index("uq_attempt_name", "run_id", "name", unique=True, **_where("name <> ''")),
     # At most one attempt of a run is going on at any time.
     Index("uq_attempt_active", "run_id", unique=True, **_where("state IN ('queued', 'running')")),
     Index("ix_attempt_running", "id", **_where("state = 'running'")),

@@ -27,7 +27,7 @@ class Family:
     starts_with_next: bool = False
     """A new workflow waits for the next slot instead of catching up from the schedule's start."""
     ends_by_run_time: bool = False
-    """The end of the schedule is compared with when a run is due, not with its logical time."""
+    """The bounds of the schedule are compared with when a run is due, not with its logical time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +120,15 @@ class RecurringTimetable:
 
     def _bounded(self, slot: Slot | None) -> Slot | None:
         """The slot, or the first one after the schedule's start; None if it lies after the end."""
-        if slot is not None and self.start is not None and slot.logical_time < self.start:
+        if slot is not None and self.start is not None and self._decisive(slot) < self.start:
             slot = self._slot_from(self.start)
         if slot is None or self.end is None:
             return slot
-        decisive = slot.run_at if self.family.ends_by_run_time else slot.logical_time
-        return slot if decisive <= self.end else None
+        return slot if self._decisive(slot) <= self.end else None
+
+    def _decisive(self, slot: Slot) -> datetime:
+        """The time of a slot that must lie within the schedule's bounds."""
+        return slot.run_at if self.family.ends_by_run_time else slot.logical_time
 
     def _slot_from(self, instant: datetime) -> Slot | None:
         """The slot with the earliest logical time at or after an instant."""

@@ -20,6 +20,8 @@ _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 class Pattern(NamedTuple):
     expression: str
     delay_seconds: int
+    interval_seconds: int = 0
+    """In place of an expression: multiples of this since 1970."""
 
 
 def parse_timezone(value: Any, place: Place) -> str:
@@ -58,10 +60,12 @@ class _Compiler:
     def compile(self) -> Schedule:
         kind, key = self._kind()
         pattern = self._checked(key, lambda: KINDS[kind](self._command(key), self._section))
+        seconds = pattern.interval_seconds
+        times: dict[str, Any] = {"seconds": seconds} if seconds else {"expression": pattern.expression}
         schedule = Schedule(
-            type="cron",
+            type="interval" if seconds else "cron",
             spec={
-                "expression": pattern.expression,
+                **times,
                 "timezone": self._timezone,
                 "semantics": "digdag",
                 "delay_seconds": pattern.delay_seconds,
@@ -164,6 +168,13 @@ def _minutes_interval(value: Any, section: Mapping[str, Any]) -> Pattern:
     return Pattern(f"*/{minutes} * * * *", _delay(section))
 
 
+def _seconds_interval(value: Any, section: Mapping[str, Any]) -> Pattern:
+    seconds = as_integer(value)
+    if seconds < 1:
+        raise ValueError(f"to be at least 1 second, got: {shown(value)}")
+    return Pattern("", _delay(section), seconds)
+
+
 def _cron(value: Any, section: Mapping[str, Any]) -> Pattern:
     expression = " ".join(as_text(value).split())
     for alternative in expression.split("|"):
@@ -178,6 +189,7 @@ KINDS: dict[str, Callable[[Any, Mapping[str, Any]], Pattern]] = {
     "weekly": _weekly,
     "monthly": _monthly,
     "minutes_interval": _minutes_interval,
+    "seconds_interval": _seconds_interval,
     "cron": _cron,
 }
 

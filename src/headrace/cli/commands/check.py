@@ -11,14 +11,15 @@ from headrace.settings import load_settings
 
 
 @click.command("check")
-@click.argument("paths", nargs=-1, required=True, metavar="FILES...")
+@click.argument("paths", nargs=-1, metavar="[FILES]...")
+@click.option("--project", default=".", metavar="DIR", help="The folder that is loaded without FILES.")
 @json_option
-def command(paths: tuple[str, ...], as_json: bool) -> int:
+def command(paths: tuple[str, ...], project: str, as_json: bool) -> int:
     """Load workflow FILES (or every workflow file of a folder) and say what would be saved, without saving it.
 
     Each file is loaded in a process of its own. Leaves with 0 if all of them are fine, else with 1.
     """
-    files = list(check_paths(paths, load_settings().parser))
+    files = list(check_paths(paths or (project,), load_settings().parser))
     if as_json:
         print_json({"files": [describe(one) for one in files]})
     else:

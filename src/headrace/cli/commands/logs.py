@@ -9,11 +9,12 @@ import click
 
 from headrace.actions.finding import find_run, find_task
 from headrace.cli.log_tail import log_file
+from headrace.cli.many_logs import show_logs
 from headrace.cli.opening import Opened, opened
 from headrace.cli.options import store_option
 from headrace.errors import NotFoundError, UsageError
 from headrace.logs import follow, read_log
-from headrace.store import RunRow, TaskRow
+from headrace.store import RunRow, TaskRow, task_keys
 
 _WAIT_SECONDS = 0.2
 _WAITING = ("none", "scheduled")
@@ -21,13 +22,21 @@ _WAITING = ("none", "scheduled")
 
 @click.command("logs")
 @click.argument("run")
-@click.argument("task")
+@click.argument("task", required=False)
 @click.option("--try", "number", type=click.IntRange(1), metavar="N", help="Which try; without it the newest.")
+@click.option("-v", "--verbose", is_flag=True, help="Print everything, as without it.")
 @click.option("-f", "--follow", "is_following", is_flag=True, help="Go on until the try has ended.")
 @store_option
-def command(run: str, task: str, number: int | None, is_following: bool, url: str | None) -> None:
-    """Print the log of TASK in RUN."""
+def command(run: str, task: str | None, number: int | None, verbose: bool, is_following: bool, url: str | None) -> None:
+    """Print the log of TASK in RUN, or the logs of all its tasks in the order in which they began.
+
+    RUN is an id, `latest`, a workflow's name for its newest run, or `ID.NUMBER` for one attempt. A TASK with `+` may
+    also be the beginning of names.
+    """
     with opened(url, may_be_private=True) as here:
+        if task is None or _is_beginning(here, run, task):
+            show_logs(here, run, task or "", number, is_following)
+            return
         found, row = _find(here, run, task)
         if row.kind == "mapped" and row.children:
             raise UsageError(f"`{row.key}` is mapped: name one instance", hint=f"such as `{row.key}[0]`")
@@ -43,6 +52,13 @@ def command(run: str, task: str, number: int | None, is_following: bool, url: st
         for chunk in chunks:
             sys.stdout.buffer.write(chunk)
             sys.stdout.buffer.flush()
+
+
+def _is_beginning(here: Opened, run: str, task: str) -> bool:
+    """Whether the name of no task ends like this, but some begin like it."""
+    with here.store.read() as tx:
+        keys = task_keys(tx, find_run(tx, run).attempt_id)
+    return not any(key.endswith(task) for key in keys) and any(key.startswith(task) for key in keys)
 
 
 def _find(here: Opened, run: str, task: str) -> tuple[RunRow, TaskRow]:

@@ -10,6 +10,7 @@ from headrace.cli.options import store_option
 from headrace.cli.serving import drain_option, project_folder, serve
 from headrace.errors import UsageError
 from headrace.settings import load_settings
+from headrace.store import list_projects
 
 
 @click.command("standalone")
@@ -21,20 +22,31 @@ from headrace.settings import load_settings
 def command(
     folders: tuple[str, ...], projects: tuple[str, ...], slots: int | None, drain_seconds: float, url: str | None
 ) -> None:
-    """Scheduler, agent and triggerer in one, watching FOLDERS of workflows; without any, the `projects` settings."""
+    """Scheduler, agent and triggerer in one, watching FOLDERS of workflows; without any, the `projects` settings.
+
+    Projects that were pushed run as well; then it needs no folder at all.
+    """
     settings = load_settings()
     watched = [project_folder(text) for text in (*folders, *projects)] or list(settings.projects)
     names = [folder.name for folder in watched]
-    if not watched:
-        raise UsageError("there is no folder of workflows to watch", hint="`headrace standalone FOLDER`")
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise UsageError(f"two folders are called project `{twice}`", hint="name one as `--projects NAME=PATH`")
     parts = Parts.open(settings, url)
+    pushed = _pushed_projects(parts)
+    if not watched and not pushed:
+        parts.store.dispose()
+        raise UsageError("there is no folder of workflows to watch", hint="`headrace standalone FOLDER`")
     agent = serve_agent(parts, slots=slots, queues=None, name="", drain_seconds=drain_seconds)
-    serving = Serving(parts, [agent, serve_triggerer(parts), serve_scheduler(parts), serve_projects(parts, watched)])
+    syncs = [serve_projects(parts, watched)] if watched else []
+    serving = Serving(parts, [agent, serve_triggerer(parts), serve_scheduler(parts), *syncs])
     count = slots or settings.agent.slots
-    shown = ", ".join(f"`{name}`" for name in names)
+    shown = ", ".join(f"`{name}`" for name in (*names, *pushed))
     serve(
         serving, f"headrace runs {shown} with {count} slots on `{parts.store.database.display_name}`; Ctrl-C stops it"
     )
+
+
+def _pushed_projects(parts: Parts) -> list[str]:
+    with parts.store.read() as tx:
+        return [row.name for row in list_projects(tx) if row.revision is not None]

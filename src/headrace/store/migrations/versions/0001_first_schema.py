@@ -52,10 +52,32 @@ def _create_files() -> None:
         "project",
         Column("id", ID, autoincrement=True, nullable=False),
         Column("name", Text, nullable=False),
-        Column("root", Text, nullable=False, comment="absolute path of the folder with the files"),
+        Column("root", Text, nullable=False, comment="absolute path of the folder with the files; empty: it is pushed"),
         Column("created_at", BigInteger, nullable=False),
+        Column("deleted_at", BigInteger, comment="its name is free again; its history stays"),
         PrimaryKeyConstraint("id", name="pk_project"),
-        UniqueConstraint("name", name="uq_project_name"),
+    )
+    op.create_index("uq_project_name", "project", ["name"], unique=True, **_where("deleted_at IS NULL"))
+    op.create_table(
+        "archive",
+        Column("id", ID, autoincrement=True, nullable=False),
+        Column("project_id", ID, nullable=False),
+        Column("name", Text, nullable=False, comment="what the pushed revision is called"),
+        Column("digest", Text, nullable=False, comment="of the archive's bytes"),
+        Column("size", Integer, nullable=False),
+        Column("created_at", BigInteger, nullable=False),
+        ForeignKeyConstraint(["project_id"], ["project.id"], name="fk_archive_project_id", ondelete="CASCADE"),
+        PrimaryKeyConstraint("id", name="pk_archive"),
+        UniqueConstraint("project_id", "name", name="uq_archive_project_id_name"),
+    )
+    op.create_index("ix_archive_digest", "archive", ["digest"])
+    op.create_table(
+        "archive_chunk",
+        Column("archive_id", ID, nullable=False),
+        Column("number", Integer, nullable=False),
+        Column("content", LargeBinary, nullable=False),
+        ForeignKeyConstraint(["archive_id"], ["archive.id"], name="fk_archive_chunk_archive_id", ondelete="CASCADE"),
+        PrimaryKeyConstraint("archive_id", "number", name="pk_archive_chunk"),
     )
     op.create_table(
         "revision",
@@ -64,7 +86,9 @@ def _create_files() -> None:
         Column("file", Text, nullable=False, comment="relative to the project's root"),
         Column("digest", Text, nullable=False, comment="of the file's bytes"),
         Column("content", LargeBinary, comment="the file's bytes, compressed by zlib; NULL: not kept"),
+        Column("archive_id", ID, comment="where a pushed file is kept"),
         Column("created_at", BigInteger, nullable=False),
+        ForeignKeyConstraint(["archive_id"], ["archive.id"], name="fk_revision_archive_id", ondelete="CASCADE"),
         ForeignKeyConstraint(["project_id"], ["project.id"], name="fk_revision_project_id", ondelete="CASCADE"),
         PrimaryKeyConstraint("id", name="pk_revision"),
     )
@@ -129,6 +153,7 @@ def _create_runs() -> None:
         Column("next_interval_end", BigInteger),
         Column("next_run_at", BigInteger, comment="when the next run is due; NULL: never"),
         Column("last_logical_at", BigInteger, comment="of the newest run that this schedule started"),
+        Column("disabled_at", BigInteger, comment="it starts nothing until it is enabled again"),
         ForeignKeyConstraint(["workflow_id"], ["workflow.id"], name="fk_schedule_workflow_id", ondelete="CASCADE"),
         PrimaryKeyConstraint("workflow_id", name="pk_schedule"),
     )
@@ -175,6 +200,7 @@ def _create_runs() -> None:
         Column("has_stores", Boolean, nullable=False, comment="some task left parameters for others"),
         Column("root_id", ID),
         Column("resumes_attempt_id", ID, comment="finished tasks of that attempt are carried over"),
+        Column("plan", Text, comment="how this pass differs from an ordinary one; NULL: it does not"),
         Column("max_active_runs", Integer),
         Column("max_active_tasks", Integer),
         Column("max_active_tasks_scope", Text, nullable=False),
@@ -196,6 +222,7 @@ def _create_runs() -> None:
         "ix_attempt_timeout", "attempt", ["timeout_at"], **_where("timeout_at IS NOT NULL AND state = 'running'")
     )
     op.create_index("ix_attempt_version", "attempt", ["workflow_version_id"])
+    op.create_index("uq_attempt_name", "attempt", ["run_id", "name"], unique=True, **_where("name <> ''"))
     op.create_index("uq_attempt_active", "attempt", ["run_id"], unique=True, **_where("state IN ('queued', 'running')"))
 
 

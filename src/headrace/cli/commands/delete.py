@@ -1,0 +1,30 @@
+"""`headrace delete`."""
+
+from __future__ import annotations
+
+import click
+
+from headrace.cli.opening import opened
+from headrace.cli.options import store_option
+from headrace.clock import to_micros
+from headrace.store import ProjectRow, Transaction, delete_project, find_project
+
+
+@click.command("delete")
+@click.argument("project")
+@click.option("--force", is_flag=True, help="Do not ask.")
+@store_option
+def command(project: str, force: bool, url: str | None) -> None:
+    """Delete PROJECT: its workflows start no more runs and its name is free. What runs goes on, its history stays."""
+    if not force:
+        click.confirm(f"delete project `{project}`?", abort=True, err=True)
+    with opened(url) as here:
+
+        def work(tx: Transaction) -> ProjectRow:
+            row = find_project(tx, project)
+            delete_project(tx, row.id, to_micros(here.clock.now()))
+            tx.should_notify = True
+            return row
+
+        row = here.store.transact(work)
+    click.echo(f"project `{row.name}` is deleted")

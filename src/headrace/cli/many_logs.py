@@ -1,0 +1,52 @@
+"""The logs of many tasks, one after the other as their tries began."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import click
+
+from headrace.actions.finding import find_run
+from headrace.cli.log_tail import log_file
+from headrace.cli.opening import Opened
+from headrace.logs import read_log
+from headrace.store import RunRow, TaskRow, list_tasks
+
+_WAIT_SECONDS = 0.3
+
+
+def show_logs(here: Opened, run: str, beginning: str, number: int | None, is_following: bool) -> None:
+    """Print the logs of tasks whose names begin so; with `is_following`, go on until the run has ended."""
+    shown: dict[tuple[int, int], int] = {}
+    while True:
+        found, tasks = _tasks(here, run, beginning)
+        for task in tasks:
+            for tried in (number,) if number is not None else range(1, task.try_number + 1):
+                _show(here, found, task, tried, shown)
+        if not is_following or not found.is_active:
+            return
+        time.sleep(_WAIT_SECONDS)
+
+
+def _tasks(here: Opened, run: str, beginning: str) -> tuple[RunRow, list[TaskRow]]:
+    with here.store.read() as tx:
+        found = find_run(tx, run)
+        rows = [task for task in list_tasks(tx, found.attempt_id) if task.is_listed and task.try_number]
+    chosen = [task for task in rows if task.name.startswith(beginning)]
+    return found, sorted(chosen, key=lambda task: (task.started_at or 0, task.id))
+
+
+def _show(here: Opened, run: RunRow, task: TaskRow, tried: int, shown: dict[tuple[int, int], int]) -> None:
+    """Print what was written since the last look."""
+    path = log_file(here.settings.logs_dir, run, task, tried)
+    if not path.exists():
+        return
+    before = shown.get((task.id, tried), 0)
+    data = b"".join(read_log(path))
+    if len(data) > before:
+        click.echo(f"--- {task.name}, try {tried}" if not before else f"--- {task.name}, try {tried} goes on")
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data[before:])
+        sys.stdout.buffer.flush()
+        shown[(task.id, tried)] = len(data)

@@ -1,0 +1,154 @@
+"""`alias digdag=headrace`: what scripts for Digdag call, in real processes."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from headrace.cli.main import run_command
+
+FLOW = """\
++one:
+  echo>: ${greeting} ${session_date}
++two:
+  sh>: test -f OK
+"""
+
+
+def flow(headrace, name="main"):
+    path = headrace.write(f"{name}.dig", FLOW.replace("OK", str(headrace.folder / "ok")))
+    return path
+
+
+def test_local_session_goes_on_and_shows_what_it_skips(headrace):
+    path = flow(headrace)
+    first = headrace("run", path, "--session", "2026-01-31", "-p", "greeting=hi")
+    assert first.returncode == 1
+    (headrace.folder / "ok").touch()
+    second = headrace("run", path, "-t", "2026-01-31", "-p", "greeting=hi", "-E", "-c", "/dev/null", "-X", "params.x=1")
+    assert second.returncode == 0, second.err
+    assert "attempt 2 of the session for 2026-01-31 00:00:00Z; 1 tasks were done before" in second.err
+    logs = headrace("log", "1")
+    assert "--- +main+two, try 1" in logs.out and "+one" not in logs.out
+    assert '"x": "1"' in logs.out, "`-E` shows the parameters, and `-X` gives some"
+    assert headrace("log", "1.1", "+main+one").out.count("hi 2026-01-31") >= 1
+
+
+def test_retry_of_a_local_run_runs_it(headrace):
+    path = flow(headrace)
+    assert headrace("run", path, "-p", "greeting=hi").returncode == 1
+    assert headrace("retry", "latest").returncode == 1, "the file is not there yet"
+    (headrace.folder / "ok").touch()
+    done, code = headrace.json("retry", "latest")
+    assert code == 0
+    assert {name: task["state"] for name, task in done["tasks"].items()}["+main+two"] == "success"
+    assert headrace("clear", "latest", "+two").returncode == 0
+
+
+def in_process(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("HEADRACE_HOME", str(tmp_path / "home"))
+
+    def call(*arguments):
+        code = run_command(arguments)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def digdag(monkeypatch, tmp_path, capsys):
+    """The command in this process: nothing of these commands runs code of tasks."""
+    return in_process(monkeypatch, tmp_path, capsys)
+
+
+@pytest.fixture
+def project(tmp_path):
+    folder = tmp_path / "sales"
+    folder.mkdir()
+    (folder / "daily.dig").write_text("timezone: Asia/Tokyo\nschedule:\n  daily>: 07:00:00\n+a:\n  echo>: 1\n")
+    return folder
+
+
+def fields(text):
+    """What a block says, by key."""
+    return dict(re.findall(r"^ +([a-z ]+): ?(.*)$", text, re.MULTILINE))
+
+
+def test_project_from_push_to_delete(digdag, project, tmp_path):
+    code, out, _ = digdag("push", "sales", "--project", str(project), "-r", "1.0.0", "-e", "http://x", "-l", "error")
+    assert code == 0 and out.startswith("Uploaded:\n")
+    assert fields(out)["revision"] == "1.0.0"
+    code, out, _ = digdag("start", "sales", "daily", "--session", "2026-01-31", "-p", "n=5", "--dry-run")
+    assert code == 0 and fields(out)["status"] == "running"
+    code, out, _ = digdag("start", "sales", "daily", "--session", "2026-01-31", "-p", "n=5")
+    started = fields(out)
+    assert out.startswith("Started a session attempt:\n")
+    assert started["session time"] == "2026-01-31 00:00:00 +0900"
+    assert (started["params"], started["revision"]) == ('{"n": 5}', "1.0.0")
+    code, _, err = digdag("start", "sales", "daily", "--session", "2026-01-31")
+    assert code == 1 and "was already started for this time" in err
+    attempt = started["attempt id"]
+    assert fields(digdag("attempt", attempt)[1])["status"] == "running"
+    assert digdag("kill", attempt)[0] == 0
+    assert fields(digdag("attempts", started["session id"])[1])["status"] == "killed"
+    assert fields(digdag("session", started["session id"])[1])["attempt id"] == attempt
+    assert "+daily+a" in digdag("task", attempt)[1]
+    retried = digdag("retry", attempt, "--latest-revision", "--resume", "--name", "again")[1]
+    assert f"attempt {started['session id']}.2" in retried
+    assert digdag("sessions", "sales", "daily")[1].endswith("1 entries.\n")
+    assert digdag("workflows", "sales")[1].splitlines()[1].startswith("daily")
+    assert '"timezone": "Asia/Tokyo"' in digdag("workflow", "sales", "daily")[1]
+    assert digdag("download", "sales", "-o", str(tmp_path / "out"))[0] == 0
+    assert (tmp_path / "out" / "daily.dig").read_text() == (project / "daily.dig").read_text()
+    assert digdag("delete", "sales", "--force")[0] == 0
+    assert digdag("projects")[1] == "Projects:\n0 entries.\n"
+
+
+def test_schedules_of_a_project(digdag, project):
+    digdag("push", "sales", "--project", str(project), "--schedule-from", "2026-01-30 00:00:00 +0900")
+    row = fields(digdag("schedules")[1])
+    assert row["next session time"] == "2026-01-30 00:00:00 +0900"
+    assert digdag("disable", "sales", "daily")[1].startswith(f"Disabled schedule id: {row['id']}")
+    assert fields(digdag("schedule", row["id"])[1])["disabled at"]
+    assert digdag("enable", row["id"])[1].startswith("Enabled schedule id: ")
+    moved = digdag("reschedule", "sales", "daily", "-t", "2099-01-01")[1]
+    assert fields(moved)["next session time"] == "2099-01-01 00:00:00 +0900"
+
+
+def test_archive_and_upload_are_a_push_in_two_steps(digdag, project, tmp_path):
+    archive = tmp_path / "it.tar.gz"
+    assert digdag("archive", "--project", str(project), "-o", str(archive))[0] == 0
+    code, out, _ = digdag("upload", str(archive), "sales", "-r", "2")
+    assert code == 0 and fields(out)["revision"] == "2"
+
+
+def test_broken_files_are_told_all_at_once(digdag, project):
+    (project / "one.dig").write_text("+a:\n  sh>: x\n  sh>: y\n")
+    (project / "two.dig").write_text("- a list\n")
+    code, _, err = digdag("push", "sales", "--project", str(project))
+    assert code == 2
+    assert "2 files of 3 cannot be loaded" in err and "one.dig:3" in err and "two.dig" in err
+
+
+@pytest.mark.parametrize("kind", ["echo", "sh", "python"])
+def test_new_projects_load(digdag, tmp_path, kind):
+    folder = tmp_path / f"new_{kind}"
+    assert digdag("init", str(folder), "-t", kind)[0] == 0
+    code, _, err = digdag("init", str(folder), "-t", kind)
+    assert code == 2 and "exists already" in err
+    assert digdag("push", kind, "--project", str(folder))[0] == 0
+
+
+def test_options_that_contradict_each_other_are_refused(digdag):
+    code, _, err = digdag("retry", "1", "--resume", "--all")
+    assert code == 2 and "got both" in err
+    code, _, err = digdag("scheduler", "-m")
+    assert code == 2 and "go with `--project`" in err
+    code, _, err = digdag("projects", "-l", "loud")
+    assert code == 2 and "expected a log level" in err
+
+
+def test_version_is_printed(digdag):
+    assert re.fullmatch(r"\d+\.\d+.*\n", digdag("version")[1])
