@@ -19,7 +19,8 @@ MAY_IMPORT = {
     "face": {"authoring.dag"},
     "errors": set(),
     "clock": set(),
-    "settings": set(),
+    "airflow_config": set(),
+    "settings": {"airflow_config"},
     "plugins": set(),
     "processes": set(),
     # what the user wrote
@@ -27,7 +28,7 @@ MAY_IMPORT = {
     "timetable": {"definition"},
     "template": set(),
     "authoring": {"definition"},
-    "authoring.dag": {"authoring", "definition", "timetable"},
+    "authoring.dag": {"airflow_config", "authoring", "definition", "timetable"},
     "authoring.dig": {"authoring", "definition", "timetable"},
     "compat": {"authoring", "authoring.dag", "definition", "operators"},
     "projects": {"authoring", "definition", "handoff", "settings", "store", "timetable"},
@@ -38,15 +39,15 @@ MAY_IMPORT = {
     "scheduler": {"store", "state", "timetable", "definition"},
     "handoff": {"definition"},
     "executor": {"handoff", "logs", "definition", "settings", "plugins"},
-    "agent": {"store", "state", "executor", "handoff", "logs", "definition", "settings", "timetable"},
+    "agent": {"store", "state", "executor", "handoff", "logs", "definition", "settings", "timetable", "secrets"},
     "runner": {"handoff", "authoring", "authoring.dag", "authoring.dig", "operators", "definition", "template"},
-    "triggerer": {"store", "state", "handoff", "executor", "logs", "definition"},
+    "triggerer": {"store", "state", "handoff", "executor", "logs", "definition", "settings"},
     "operators": {"authoring", "authoring.dag", "authoring.dig", "definition", "handoff", "template"},
     "logs": {"settings", "plugins"},
-    "secrets": {"settings", "plugins"},
+    "secrets": {"settings", "store", "logs"},
     # who asks and watches
     "actions": {
-        *("projects", "store", "state", "definition", "timetable", "settings"),
+        *("projects", "store", "state", "definition", "timetable", "settings", "secrets"),
         *("agent", "scheduler", "triggerer", "executor", "handoff", "logs"),  # composed by `run` and `standalone`
     },
     "api": {"actions", "store", "logs"},

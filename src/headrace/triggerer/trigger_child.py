@@ -64,6 +64,7 @@ class TriggerChild:
                 stdin=subprocess.DEVNULL,
                 stdout=2,
                 start_new_session=True,
+                env=without_keys(os.environ),
             )
         self._connection = Connection(ours, FromTriggers, MESSAGE_LIMIT_BYTES)
         self._started_at = time.monotonic()

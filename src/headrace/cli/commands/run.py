@@ -7,7 +7,7 @@ from importlib import import_module
 
 import click
 
-from headrace.actions.executors import LateBroker, local_executor
+from headrace.actions.executors import LateBroker, LoadingAnswers, local_executor
 from headrace.cli.options import json_option, params_option, session_option
 from headrace.cli.parsing import Parsing
 from headrace.settings import load_settings
@@ -38,8 +38,8 @@ def command(
     option is wrong, and 130 after Ctrl-C; a second Ctrl-C does not wait for the tasks to stop.
     """
     settings = load_settings()
-    parsing = Parsing(file, settings.parser)
     broker = LateBroker()
+    parsing = Parsing(file, settings.parser, LoadingAnswers(settings, broker))
     executor = local_executor(settings, broker, slots)
     executor.prepare(parsing.source)
     # The file is parsed in one process and loaded for its tasks in another by now; the database library is imported
