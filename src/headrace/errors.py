@@ -9,6 +9,7 @@
     ├── NotFoundError             a workflow, run or task that is not there
     ├── UsageError                an option or a value that makes no sense
     ├── SettingsError             a setting that is unknown or has a wrong value
+    ├── SecretError               a secret that can be neither sealed nor opened here
     ├── StateError                a request that the current state does not allow
     │   └── IllegalMoveError      a task state change that is not in the table of moves
     └── StoreError                the database said no
@@ -94,6 +95,10 @@ class UsageError(HeadraceError):
 
 class SettingsError(HeadraceError):
     exit_code = 2
+
+
+class SecretError(HeadraceError):
+    pass
 
 
 class StateError(HeadraceError):

@@ -3,6 +3,8 @@
     [agent]                   HEADRACE_AGENT__SLOTS=8
     slots = 8
 
+Where neither says anything, an option of Airflow's that means the same counts (`AIRFLOW__CORE__PARALLELISM=8`).
+
 A name that does not exist is an error wherever it is written, so that a typing mistake is not a silent default.
 """
 
@@ -18,13 +20,15 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from headrace.airflow_config import AirflowOptions, aliased_settings, check_read_options, notices, read_options
 from headrace.errors import SettingsError, did_you_mean
 
 FILE_NAME = "headrace.toml"
 PREFIX = "HEADRACE_"
 HOME_VARIABLE = "HEADRACE_HOME"
-TASK_PREFIX = "HEADRACE_TASK_"
-"""Variables with this prefix tell a task about itself; they are no settings, and a task may call `headrace`."""
+NO_SETTINGS = ("HEADRACE_TASK_", "HEADRACE_VAR_", "HEADRACE_CONN_")
+"""Variables with these prefixes tell a task about itself (and a task may call `headrace`), or are its variables and
+connections."""
 
 
 def _doc(text: str, *, shown: str | None = None, minimum: float | None = None) -> dict[str, Any]:
@@ -88,6 +92,9 @@ class AgentSettings:
 class SchedulerSettings:
     poll_seconds: float = _setting(
         5.0, "How often the scheduler looks for work that no event has announced.", minimum=0.01
+    )
+    rescue_seconds: float = _setting(
+        1.0, "How often the scheduler looks for agents that are silent for too long.", minimum=0.01
     )
     retention_days: int | None = _setting(None, "Finished runs older than this are deleted.", shown="never", minimum=1)
     max_runs_per_tick: int = _setting(100, "How many runs of one workflow are started in one go.", minimum=1)
@@ -161,6 +168,28 @@ class NotificationSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SecretsSettings:
+    keys: tuple[str, ...] = _setting(
+        (), "Keys that seal variables, connections and secrets: the first one seals, all of them open.", shown="none"
+    )
+    key_file: Path | None = field(
+        default=None,
+        metadata=_doc(
+            "A file with one key a line, in place of `secrets.keys`.", shown="`secrets.key` beside a SQLite database"
+        ),
+    )
+    local_dir: Path = field(
+        default=Path("~/.config/headrace/secrets"),
+        metadata=_doc("Where `headrace secrets --local` keeps one file per secret."),
+    )
+    sensitive_names: tuple[str, ...] = _setting(
+        (), "Parts of names, besides the usual ones, that make a variable or a field a secret.", shown="none"
+    )
+    hide_sensitive: bool = _setting(True, "Whether logs show `***` in place of variables and fields with such names.")
+    shortest_masked: int = _setting(5, "Shorter values are not masked in logs.", minimum=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     home: Path = field(
         metadata=_doc("The folder of the settings file, the SQLite database and the logs.", shown="~/.headrace")
@@ -178,11 +207,23 @@ class Settings:
     parser: ParserSettings = field(default_factory=ParserSettings)
     limits: LimitsSettings = field(default_factory=LimitsSettings)
     notification: NotificationSettings = field(default_factory=NotificationSettings)
+    secrets: SecretsSettings = field(default_factory=SecretsSettings)
+    notices: tuple[str, ...] = ()
+    """What Airflow's configuration asks for and has no effect here."""
 
     @property
     def revisions_dir(self) -> Path:
         """Where pushed revisions are unpacked on this machine."""
         return self.home / "revisions"
+
+
+class SettingValue(NamedTuple):
+    """One setting as it is."""
+
+    name: str
+    value: str
+    source: str
+    """The variable or file that set it, or `default`."""
 
 
 class SettingDoc(NamedTuple):
@@ -202,8 +243,10 @@ _SECTIONS: dict[str, Any] = {
     "parser": ParserSettings,
     "limits": LimitsSettings,
     "notification": NotificationSettings,
+    "secrets": SecretsSettings,
 }
 _PROJECTS = "projects."
+_KEY_VARIABLES = ("HEADRACE_SECRETS__KEYS", "AIRFLOW__CORE__FERNET_KEY", "AIRFLOW__CORE__FERNET_KEY_CMD")
 
 
 class _Known(NamedTuple):
@@ -217,13 +260,14 @@ class _Given(NamedTuple):
     label: str
     """The name as the user wrote it."""
     file: str | None
-    """None for an environment variable, whose value is always text."""
+    is_text: bool = False
+    """Whether it comes from an environment variable, which can say everything only as text."""
 
 
 def load_settings(home: Path | None = None, environ: Mapping[str, str] = os.environ) -> Settings:
     """The settings of a home folder and an environment. Raises a SettingsError that says what is wrong and where."""
     folder = Path(home or environ.get(HOME_VARIABLE) or "~/.headrace").expanduser().absolute()
-    given = {**_from_file(folder / FILE_NAME), **_from_environ(environ)}
+    given = _given(folder, environ)
     known = {setting.name: setting for setting in _known_settings()}
     values: dict[str, Any] = {}
     for name, one in given.items():
@@ -236,8 +280,30 @@ def load_settings(home: Path | None = None, environ: Mapping[str, str] = os.envi
         store=_checked_store(values.get("store", f"sqlite:///{folder}/headrace.db"), given.get("store")),
         logs_dir=values.get("logs_dir", folder / "logs"),
         projects=_projects(given, folder),
+        notices=tuple(notices(read_options(environ))),
         **sections,
     )
+
+
+def setting_values(home: Path | None = None, environ: Mapping[str, str] = os.environ) -> list[SettingValue]:
+    """Every setting as it is now, with what has set it."""
+    settings = load_settings(home, environ)
+    given = _given(settings.home, environ)
+    values = [SettingValue("home", str(settings.home), HOME_VARIABLE if environ.get(HOME_VARIABLE) else "default")]
+    values += [
+        SettingValue(f"projects.{one.name}", str(one.path), _source(given.get(f"projects.{one.name}")))
+        for one in settings.projects
+    ]
+    for known in _known_settings():
+        section, _, name = known.name.rpartition(".")
+        value = getattr(getattr(settings, section) if section else settings, name)
+        values.append(SettingValue(known.name, _show(value), _source(given.get(known.name))))
+    return values
+
+
+def without_keys(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment that user code gets: it asks for secrets, and has no use for what opens all of them."""
+    return {name: value for name, value in environ.items() if name not in _KEY_VARIABLES}
 
 
 def describe_settings() -> list[SettingDoc]:
@@ -252,6 +318,17 @@ def describe_settings() -> list[SettingDoc]:
         )
         for known in (*_top_settings(("home", "projects")), *_known_settings())
     ]
+
+
+def _given(home: Path, environ: Mapping[str, str]) -> dict[str, _Given]:
+    ours = {**_from_file(home / FILE_NAME), **_from_environ(environ)}
+    return {**_from_airflow(read_options(environ), ours), **ours}
+
+
+def _source(given: _Given | None) -> str:
+    if given is None:
+        return "default"
+    return given.label if given.file is None else f"{given.file} ({given.label})"
 
 
 def _known_settings() -> Iterator[_Known]:
@@ -293,16 +370,26 @@ def _from_file(path: Path) -> dict[str, _Given]:
 def _from_environ(environ: Mapping[str, str]) -> dict[str, _Given]:
     given: dict[str, _Given] = {}
     for variable, text in environ.items():
-        if variable.startswith(PREFIX) and variable != HOME_VARIABLE and not variable.startswith(TASK_PREFIX):
+        if variable.startswith(PREFIX) and variable != HOME_VARIABLE and not variable.startswith(NO_SETTINGS):
             name = variable.removeprefix(PREFIX).lower().replace("__", ".", 1)
-            given[name] = _Given(text, variable, None)
+            given[name] = _Given(text, variable, None, is_text=True)
     return given
+
+
+def _from_airflow(options: AirflowOptions, ours: Mapping[str, _Given]) -> dict[str, _Given]:
+    check_read_options(options)
+    has_projects = any(name.startswith(_PROJECTS) for name in ours)
+    return {
+        alias.setting: _Given(alias.value, alias.given.label, alias.given.file)
+        for alias in aliased_settings(options)
+        if alias.value is not None and not (has_projects and alias.setting.startswith(_PROJECTS))
+    }
 
 
 def _refuse_unknown(name: str, given: _Given, known: Mapping[str, _Known]) -> None:
     if name in known:
         return
-    if given.file is None:
+    if given.is_text:
         hint = did_you_mean(given.label, (HOME_VARIABLE, *map(_variable, known)))
         raise SettingsError(f"unknown setting in the environment: `{given.label}`", hint=hint)
     raise SettingsError(f"unknown setting: `{name}`", hint=did_you_mean(name, (*known, "projects")), file=given.file)
@@ -328,10 +415,10 @@ def _projects(given: Mapping[str, _Given], home: Path) -> tuple[ProjectFolder, .
 
 
 def _checked(known: _Known, given: _Given, home: Path) -> Any:
-    if given.file is None and given.value.strip().lower() in ("", "none") and _allows_none(known.type):
+    if given.is_text and given.value.strip().lower() in ("", "none") and _allows_none(known.type):
         return None
     kind = _without_none(known.type)
-    value = _converted(given.value, kind) if given.file is not None else _converted(_parsed(given.value, kind), kind)
+    value = _converted(_parsed(given.value, kind) if given.is_text else given.value, kind)
     minimum = known.field.metadata["minimum"]
     if value is None or (minimum is not None and value < minimum):
         raise _mismatch(given, _describe_type(known.type), minimum)
@@ -365,6 +452,8 @@ def _parsed(text: str, kind: Any) -> Any:
         return {"true": True, "1": True, "false": False, "0": False}.get(text.strip().lower(), text)
     if typing.get_origin(kind) is tuple:
         return [part.strip() for part in text.split(",") if part.strip()]
+    if kind is bool:
+        return {"true": True, "false": False}.get(text.strip().lower(), text)
     return text
 
 

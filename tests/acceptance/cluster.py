@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -92,7 +92,10 @@ class Member:
 class Cluster:
     """A store, a home folder and any number of members. Leaves nothing behind, or complains."""
 
-    def __init__(self, home: Path, url: str, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, home: Path, url: str, settings: Mapping[str, str] | None = None, without: Collection[str] = ()
+    ) -> None:
+        """`settings` are variables of the environment; `without` are those of the fast ones that are left out."""
         self.home = home
         self.project = home / "project"
         self.project.mkdir(parents=True)
@@ -101,7 +104,7 @@ class Cluster:
             **{name: value for name, value in os.environ.items() if not name.startswith("HEADRACE_")},
             "HEADRACE_HOME": str(home),
             "HEADRACE_STORE": url,
-            **FAST,
+            **{name: value for name, value in FAST.items() if name not in without},
             **(settings or {}),
         }
         self._members: list[Member] = []

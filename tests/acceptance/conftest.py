@@ -15,9 +15,9 @@ def make_cluster(tmp_path):
     """Makes clusters in a folder each, and ends them."""
     made = []
 
-    def make(url=None, settings=None):
+    def make(url=None, settings=None, without=()):
         home = tmp_path / f"home{len(made)}"
-        made.append(Cluster(home, url or f"sqlite:///{home}/headrace.db", settings))
+        made.append(Cluster(home, url or f"sqlite:///{home}/headrace.db", settings, without))
         return made[-1]
 
     yield make

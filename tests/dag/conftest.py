@@ -19,6 +19,8 @@ class FakeEngine:
     def __init__(self):
         self.values = {}
         self.instances = {}
+        self.mapped = set()
+        self.masked = []
         self.variables = {}
         self.connections = {}
         self.asked = []
@@ -36,6 +38,28 @@ class FakeEngine:
 
     def _get_values(self, tasks, name="return_value"):
         return {task: self.values[(task, name)] for task in tasks if (task, name) in self.values}
+
+    def _get_results(self, tasks, name="return_value", run_key=None, workflow=None, include_prior=False):
+        """A list under (task, name) in `mapped` stands for the instances of a mapped task."""
+        found = []
+        for task in tasks:
+            is_mapped = (task, name) in self.mapped
+            values = enumerate(self.values[(task, name)]) if is_mapped else [(-1, self.values.get((task, name)))]
+            found += [
+                {"task": task, "map_index": index, "is_mapped": False, "name": name, "value": value}
+                for index, value in values
+                if is_mapped or (task, name) in self.values
+            ]
+            found += [
+                {"task": task, "map_index": index, "is_mapped": False, "name": one, "value": value}
+                for (key, one, index), value in self.instances.items()
+                if (key, one) == (task, name)
+            ]
+            found.append({"task": task, "map_index": -1, "is_mapped": is_mapped})
+        return found
+
+    def _mask(self, values, name=None):
+        self.masked += [(value, name) for value in values]
 
     def _get_length(self, task):
         return len(self._get_value(task))

@@ -145,7 +145,7 @@ def test_pulling_from_another_dag_names_it(flow):
     project = returning(flow, "ti.xcom_pull('a', dag_id='other', run_id='r')", signature="ti")
     project.run("f")
     verb, args = project.engine.asked[-1]
-    assert (verb, args["workflow"], args["run_key"]) == ("get_value", "other", "r")
+    assert (verb, args["workflow"], args["run_key"]) == ("get_results", "other", "r")
 
 
 def test_named_result_that_was_never_pushed_fails_its_consumer(flow):

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping
 from typing import Protocol
 
 from headrace.executor import LocalExecutor, LocalOptions
+from headrace.executor.questions import answer_loading
 from headrace.handoff import Answer, Ask, Source, TaskRequest
-from headrace.settings import Settings
+from headrace.logs import Masker, MaskingRules
+from headrace.settings import Settings, without_keys
+
+_OPENING_SECONDS = 30.0
 
 
 class StoreBroker(Protocol):
@@ -18,12 +23,31 @@ class StoreBroker(Protocol):
 
     def content(self, source: Source) -> bytes | None: ...
 
+    def while_loading(self, ask: Ask) -> Answer: ...
+
 
 class LateBroker:
     """Lets an executor start before there is anybody who could answer; nothing asks before the first task runs."""
 
     def __init__(self) -> None:
-        self.broker: StoreBroker | None = None
+        self._broker: StoreBroker | None = None
+        self._is_there = threading.Event()
+
+    @property
+    def broker(self) -> StoreBroker | None:
+        return self._broker
+
+    @broker.setter
+    def broker(self, broker: StoreBroker) -> None:
+        self._broker = broker
+        self._is_there.set()
+
+    def while_loading(self, ask: Ask) -> Answer:
+        """A file may be loaded, in a thread of its own, before the store is open: that is waited for."""
+        self._is_there.wait(_OPENING_SECONDS)
+        if self._broker is None:
+            return Answer(id=ask.id, error="the store is not open yet")
+        return self._broker.while_loading(ask)
 
     def __call__(self, request: TaskRequest, ask: Ask) -> Answer:
         if self.broker is None:
@@ -35,6 +59,20 @@ class LateBroker:
         return None if self.broker is None else self.broker.content(source)
 
 
+class LoadingAnswers:
+    """What files ask for while they are loaded, and their secrets, which nothing that they print may show."""
+
+    def __init__(self, settings: Settings, broker: StoreBroker) -> None:
+        self._broker = broker
+        self._masker = Masker(rules=MaskingRules.of(settings.secrets))
+
+    def __call__(self, ask: Ask) -> Answer:
+        return answer_loading(self._broker.while_loading, ask, self._masker)
+
+    def hide(self, text: str) -> str:
+        return self._masker.mask_text(text)
+
+
 def local_executor(
     settings: Settings,
     broker: StoreBroker,
@@ -43,10 +81,13 @@ def local_executor(
 ) -> LocalExecutor:
     """Processes on this machine, with these variables beside those of this process."""
     options = LocalOptions(
-        environment={**os.environ, **environment} if environment else None,
         load_timeout_seconds=settings.parser.timeout_seconds,
         max_zygotes=settings.agent.max_zygotes,
         tries_per_process=settings.agent.reuse_limit,
         limit_bytes=settings.limits.max_value_bytes,
+        masking=MaskingRules.of(settings.secrets),
+        environment=without_keys({**os.environ, **(environment or {})}),
     )
-    return LocalExecutor(broker, slots or settings.agent.slots, options, contents=broker.content)
+    return LocalExecutor(
+        broker, slots or settings.agent.slots, options, contents=broker.content, questions=broker.while_loading
+    )

@@ -9,6 +9,7 @@ from headrace.agent import Agent, AgentOptions, Broker
 from headrace.clock import SystemClock
 from headrace.definition import Isolation
 from headrace.executor import Executor, InlineExecutor, LocalExecutor
+from headrace.secrets import Vault, open_vault
 from headrace.settings import Settings
 from headrace.store import Store
 from headrace.triggerer import Triggerer, TriggererOptions
@@ -20,18 +21,25 @@ class Parts(msgspec.Struct, frozen=True):
     settings: Settings
     store: Store
     clock: SystemClock
+    has_own_vault: bool = True
+    """Whether variables, connections and secrets are in this store, and not in the one of the settings."""
 
     @classmethod
-    def open(cls, settings: Settings, url: str | None = None) -> Parts:
+    def open(cls, settings: Settings, url: str | None = None, *, has_own_vault: bool = True) -> Parts:
         """Open the store of the settings, or another one by URL."""
         store = Store(url or settings.store, default_pool_slots=settings.limits.default_pool_slots)
         clock = SystemClock()
         clock.offset = store.clock_offset()
-        return cls(settings, store, clock)
+        return cls(settings, store, clock, has_own_vault)
+
+    def vault(self) -> Vault:
+        """Where variables, connections and secrets are."""
+        store = self.store if self.has_own_vault else Store(self.settings.store)
+        return open_vault(self.settings, store, self.clock)
 
     def broker(self) -> Broker:
         """Answers what tasks ask."""
-        return Broker(self.store, self.clock, self.settings.notification)
+        return Broker(self.store, self.clock, self.settings.notification, self.vault)
 
     def local_executor(self, slots: int | None = None) -> LocalExecutor:
         """Processes on this machine."""

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from headrace.actions.executors import LoadingAnswers
 from headrace.actions.parts import Parts
 from headrace.actions.run_journal import RunJournal
 from headrace.agent import Agent
@@ -98,6 +99,7 @@ class Serving:
     def __init__(self, parts: Parts, servers: Sequence[Server]) -> None:
         self._parts = parts
         self._servers = [RunJournal(parts.store), *servers]
+        self.notices = parts.settings.notices
 
     def start(self) -> None:
         for server in self._servers:
@@ -126,7 +128,8 @@ def serve_scheduler(parts: Parts, name: str = "") -> SchedulerServer:
         name=name,
         poll_seconds=given.poll_seconds,
         lease_seconds=lease.lease_seconds,
-        renew_seconds=lease.renewal_seconds,
+        renew_seconds=lease.lease_seconds / 3,
+        rescue_seconds=given.rescue_seconds,
         retention_days=given.retention_days,
         max_runs_per_tick=given.max_runs_per_tick,
         run_seconds=parts.settings.limits.run_seconds,
@@ -143,7 +146,8 @@ def serve_triggerer(parts: Parts, name: str = "", *, is_announced: bool = False)
 
 def serve_projects(parts: Parts, folders: Sequence[ProjectFolder]) -> ProjectSync:
     """What the project folders say, saved as it changes."""
-    return ProjectSync(parts.store, parts.clock, folders, parts.settings.parser)
+    answers = LoadingAnswers(parts.settings, parts.broker())
+    return ProjectSync(parts.store, parts.clock, folders, parts.settings.parser, answers=answers)
 
 
 def _delete_logs(folder: Path, paths: Sequence[str]) -> None:

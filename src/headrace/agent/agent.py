@@ -128,6 +128,7 @@ class Agent:
         self._committed_at = 0.0
         self._has_nudged = False
         self._may_hold_unknown = False
+        self._lease_until = 0
         self.on_run_ended: Callable[[int], None] = lambda run_id: None
         """Called with the id of each run whose end this agent has committed."""
         self.id = 0
@@ -186,6 +187,7 @@ class Agent:
 
     def step(self, timeout_seconds: float) -> int:
         """Wait for results or a wake-up, commit, claim, submit. Returns how many results were committed."""
+        self._make_sure_of_lease()
         if self._is_lost.is_set():
             self._begin_anew()
         has_work = self._must_look.is_set() or bool(self._unreported)
@@ -359,22 +361,38 @@ class Agent:
             )
 
         self.id = self._store.transact(announce)
+        self._lease_until = self._now() + lease
         self._is_lost.clear()
+
+    def _make_sure_of_lease(self) -> None:
+        """With nothing running, a lease that ran out is renewed before it is needed.
+
+        Leases that last shorter than the time between renewals are meant for the tasks that run under them: silence
+        costs such a task, but must not keep the agent from taking the next one.
+        """
+        if not self._running and self._now() > self._lease_until:
+            self._try_renewing()
+
+    def _try_renewing(self) -> bool:
+        try:
+            self.renew()
+        except HeadraceError as error:
+            _log.warning("could not renew the lease: %s", error.message)
+            return False
+        return True
 
     def renew(self) -> None:
         """Renew the lease once."""
         lease = round(self._options.lease_seconds * 1_000_000)
+        self._lease_until = self._now() + lease
         if not self._store.transact(lambda tx: extend_lease(tx, self.id, self._now(), lease)):
             self._is_lost.set()
             self._executor.wake()
 
     def _renew_forever(self) -> None:
         while not self._stop.wait(self._options.renew_seconds):
-            try:
-                self.renew()
+            if self._try_renewing():
                 self.wake()
-            except HeadraceError as error:
-                _log.warning("could not renew the lease: %s", error.message)
         self._store.close()
 
     def _begin_anew(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import cached_property, partial
 from typing import Any
 
 import msgspec
@@ -13,19 +14,20 @@ from headrace.clock import Clock, SystemClock
 from headrace.definition import NOTIFY
 from headrace.errors import HeadraceError, NotFoundError, StateError
 from headrace.handoff import RETURN_VALUE, Answer, Ask, Source, TaskRequest
+from headrace.secrets import Vault
 from headrace.settings import NotificationSettings
 from headrace.store import (
     Elements,
+    NamedValue,
     Store,
     TaskValues,
     attempt_of_run,
-    delete_variable,
-    get_connection,
-    get_variable,
+    delete_values,
+    named_values,
+    newest_attempt_with_value,
     result_length,
     revision_content,
     set_value,
-    set_variable,
     task_values,
 )
 
@@ -38,20 +40,29 @@ class Broker:
     """Called with a request and its question; answers with JSON, never with an exception."""
 
     def __init__(
-        self, store: Store, clock: Clock | None = None, notification: NotificationSettings | None = None
+        self,
+        store: Store,
+        clock: Clock | None = None,
+        notification: NotificationSettings | None = None,
+        open_vault: Callable[[], Vault] | None = None,
     ) -> None:
+        """`open_vault` is called when something is first asked of the vault; without it, the store's own is used."""
         self._store = store
         self._notification = notification
+        self._open_vault = open_vault or partial(Vault, store)
         self.runs = RunDesk(store, clock or SystemClock())
         self._verbs: dict[str, Callable[..., msgspec.Raw]] = {
             "get_value": self._get_value,
             "get_values": self._get_values,
+            "get_results": self._get_results,
+            "delete_values": self._delete_values,
             "get_length": self._get_length,
             "get_element": self._get_element,
             "set_value": self._set_value,
             "get_variable": self._get_variable,
             "set_variable": self._set_variable,
             "delete_variable": self._delete_variable,
+            "list_variables": self._list_variables,
             "get_connection": self._get_connection,
             "get_secret": self._get_secret,
             "get_notification": self._get_notification,
@@ -63,8 +74,19 @@ class Broker:
         verb = self._verbs.get(ask.verb)
         if verb is None:
             return Answer(id=ask.id, error=f"there is nothing called `{ask.verb}` to ask for")
+        return self._answered(ask, lambda: verb(request, **ask.args))
+
+    def while_loading(self, ask: Ask) -> Answer:
+        """Answers a file that is being loaded, which belongs to no task and changes nothing."""
+        if ask.verb == "get_variable":
+            return self._answered(ask, lambda: _raw(self._vault.variable(**ask.args)))
+        if ask.verb == "get_connection":
+            return self._answered(ask, lambda: _raw(self._vault.connection(**ask.args)))
+        return Answer(id=ask.id, error=f"a file cannot ask for `{ask.verb}` while it is loaded")
+
+    def _answered(self, ask: Ask, work: Callable[[], msgspec.Raw]) -> Answer:
         try:
-            return Answer(id=ask.id, value=verb(request, **ask.args))
+            return Answer(id=ask.id, value=work())
         except Missing:
             return Answer(id=ask.id, is_missing=True)
         except NotFoundError as error:
@@ -73,6 +95,10 @@ class Broker:
             return Answer(id=ask.id, error=f"the question `{ask.verb}` was asked wrongly: {error}")
         except HeadraceError as error:
             return Answer(id=ask.id, error=str(error))
+
+    @cached_property
+    def _vault(self) -> Vault:
+        return self._open_vault()
 
     def content(self, source: Source) -> bytes | None:
         """What was kept of the source's revision. What was pushed is kept with everything around it, not here."""
@@ -110,6 +136,32 @@ class Broker:
                 continue
         return _raw(present)
 
+    def _get_results(
+        self,
+        request: TaskRequest,
+        tasks: list[str],
+        name: str | None = RETURN_VALUE,
+        run_key: str | None = None,
+        workflow: str | None = None,
+        include_prior: bool = False,
+    ) -> msgspec.Raw:
+        run, found = request.run, []
+        with self._store.read() as tx:
+            for task in tasks:
+                attempt_id: int | None = run.attempt_id
+                if include_prior:
+                    attempt_id = newest_attempt_with_value(
+                        tx, workflow or run.workflow, task, name or RETURN_VALUE, run.run_id
+                    )
+                elif run_key is not None or workflow is not None:
+                    attempt_id = attempt_of_run(tx, workflow or run.workflow, run_key or run.run_key)
+                found += named_values(tx, attempt_id, [task], name) if attempt_id is not None else []
+        return _raw([_described(one) for one in found])
+
+    def _delete_values(self, request: TaskRequest, name: str | None = None) -> msgspec.Raw:
+        with self._store.begin() as tx:
+            return _raw(delete_values(tx, request.task_id, name))
+
     def _get_length(self, request: TaskRequest, task: str) -> msgspec.Raw:
         with self._store.read() as tx:
             length = result_length(tx, request.run.attempt_id, task)
@@ -124,41 +176,34 @@ class Broker:
             raise Missing
         return element
 
-    def _set_value(self, request: TaskRequest, name: str, value: Any) -> msgspec.Raw:
+    def _set_value(self, request: TaskRequest, name: str, value: Any, length: int | None = None) -> msgspec.Raw:
         if request.errand is not None:
             raise StateError("an errand has no results: only a task can store a value")
-        length = len(value) if isinstance(value, list | dict) else None
+        if length is None and isinstance(value, list | dict):
+            length = len(value)
         document = msgspec.json.encode(value).decode()
         with self._store.begin() as tx:
             set_value(tx, request.task_id, request.run.attempt_id, name, document, length)
         return _raw(None)
 
     def _get_variable(self, request: TaskRequest, name: str) -> msgspec.Raw:
-        with self._store.read() as tx:
-            document = get_variable(tx, name)
-        if document is None:
-            raise Missing
-        return msgspec.Raw(document.encode())
+        return _raw(self._vault.variable(name))
 
-    def _set_variable(self, request: TaskRequest, name: str, value: Any) -> msgspec.Raw:
-        with self._store.begin() as tx:
-            set_variable(tx, name, msgspec.json.encode(value).decode())
+    def _set_variable(self, request: TaskRequest, name: str, value: Any, description: str | None = None) -> msgspec.Raw:
+        self._vault.set_variable(name, value, description)
         return _raw(None)
 
     def _delete_variable(self, request: TaskRequest, name: str) -> msgspec.Raw:
-        with self._store.begin() as tx:
-            return _raw(delete_variable(tx, name))
+        return _raw(self._vault.delete("variable", name))
+
+    def _list_variables(self, request: TaskRequest, prefix: str = "") -> msgspec.Raw:
+        return _raw([name for name in self._vault.names("variable") if name.startswith(prefix)])
 
     def _get_connection(self, request: TaskRequest, name: str) -> msgspec.Raw:
-        with self._store.read() as tx:
-            document = get_connection(tx, name)
-        if document is None:
-            raise Missing
-        return msgspec.Raw(document.encode())
+        return _raw(self._vault.connection(name))
 
     def _get_secret(self, request: TaskRequest, name: str) -> msgspec.Raw:
-        # Secrets are variables of the project under a name of their own, which nothing else can have.
-        return self._get_variable(request, f"secret:{request.run.project}:{name}")
+        return _raw(self._vault.secret(request.run.project, name))
 
     def _get_notification(self, request: TaskRequest) -> msgspec.Raw:
         # It holds passwords, so that only the operator which sends notifications is told, and never user code.
@@ -168,6 +213,13 @@ class Broker:
 
     def _nothing(self, request: TaskRequest, **_: Any) -> msgspec.Raw:
         return _raw(None)  # the executor, which writes the log, has taken note already
+
+
+def _described(value: NamedValue) -> dict[str, Any]:
+    described = {"task": value.task, "map_index": value.map_index, "is_mapped": value.kind == "mapped"}
+    if value.document is None:
+        return described
+    return {**described, "name": value.name, "value": msgspec.Raw(value.document.encode())}
 
 
 def _document(values: TaskValues, map_index: int | None) -> msgspec.Raw:

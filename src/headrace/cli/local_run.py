@@ -75,11 +75,12 @@ def run_to_end(settings: Settings, parsing: Parsing, warm: WarmStart, wish: Wish
     """Run, show, and return the exit code."""
     # The scheduler's services also look after runs that other processes left behind: that is no news for this one.
     log_lines = show_log_lines(without=("headrace.scheduler",))
-    parts = Parts.open(settings, wish.url or private_store(settings))
+    # Nobody fills the store of private runs: what they ask for by name is in the usual one.
+    parts = Parts.open(settings, wish.url or private_store(settings), has_own_vault=wish.url is not None)
     broker = warm.broker.broker = parts.broker()
     parsed = parsing.result()
     workflow = choose(parsed, wish.workflow)
-    for warning in workflow.warnings:
+    for warning in (*settings.notices, *workflow.warnings):
         click.echo(f"warning: {warning}", err=True)
     local = LocalRun(parts, warm.executor, is_private=wish.url is None, slots=wish.slots, isolation=wish.isolation)
     if wish.url is None:

@@ -10,14 +10,21 @@ from headrace.definition import Workflow
 from headrace.errors import LoadError, NotFoundError, UsageError, did_you_mean
 from headrace.handoff import Source
 from headrace.projects import ParsedFile, content_digest, parse_file
+from headrace.projects.parsing import Answers
 from headrace.settings import ParserSettings
 
 
 class Parsing:
     """Begins at once; `result` waits for the end."""
 
-    def __init__(self, file: str, settings: ParserSettings, project: str | None = None) -> None:
-        """`project` is the folder that the file belongs to; without it, the one that the file is in."""
+    def __init__(
+        self, file: str, settings: ParserSettings, project: str | None = None, answers: Answers | None = None
+    ) -> None:
+        """`project` is the folder that the file belongs to; without it, the one that the file is in.
+
+        `answers` has what the file asks for while it is loaded.
+        """
+        self._answers = answers
         path = Path(file).absolute() if project is None else _in_project(file, Path(project).absolute())
         if not path.is_file():
             what = "is a folder" if path.is_dir() else "does not exist"
@@ -62,6 +69,7 @@ class Parsing:
                 self._file,
                 timeout_seconds=self._settings.timeout_seconds,
                 memory_mb=self._settings.memory_mb,
+                answers=self._answers,
             )
         except BaseException as error:
             self._failure = error

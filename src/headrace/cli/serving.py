@@ -26,6 +26,8 @@ drain_option = click.option(
 def serve(serving: Serving, status: str) -> None:
     """Start, say so in one line, wait for a signal, drain."""
     show_log_lines(logging.INFO)
+    for notice in serving.notices:
+        click.echo(f"warning: {notice}", err=True)
     # Through a socket, because a handler must not touch locks that the interrupted thread may hold.
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)

@@ -34,6 +34,7 @@ _SECTIONS = {
     "parser": "Loading workflow files",
     "limits": "Limits",
     "notification": "Notifications",
+    "secrets": "Variables, connections and secrets",
 }
 
 

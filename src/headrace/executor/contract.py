@@ -13,6 +13,9 @@ Broker = Callable[[TaskRequest, Ask], Answer]
 Contents = Callable[[Source], bytes | None]
 """What was kept of a source's revision. Called when a warm parent is started, on the thread that submits or polls."""
 
+Questions = Callable[[Ask], Answer]
+"""Answers what a file asks for while it is loaded, when there is no task yet. Called inside `poll`."""
+
 
 class Executor(Protocol):
     """Runs requests and gives back exactly one result for each, unless it is closed before.

@@ -11,12 +11,13 @@ from functools import partial
 from typing import Protocol
 
 from headrace.executor import verdicts
-from headrace.executor.contract import Contents
+from headrace.executor.contract import Contents, Questions
 from headrace.executor.loop import Loop
 from headrace.executor.options import LocalOptions, Program
+from headrace.executor.questions import answer_loading
 from headrace.executor.workers import Try, Worker, signal_group
 from headrace.executor.zygotes import Zygote, ZygoteKey, zygote_key
-from headrace.handoff import Exited, Forked, ForkFailed, FromZygote, Loaded, LoadFailed, Source
+from headrace.handoff import Ask, Exited, Forked, ForkFailed, FromZygote, Loaded, LoadFailed, Source
 
 log = logging.getLogger("headrace.executor")
 
@@ -49,12 +50,14 @@ class Fleet:
         options: LocalOptions,
         programs: Mapping[str, Program],
         contents: Contents | None,
+        questions: Questions | None,
     ) -> None:
         self._owner = owner
         self._loop = loop
         self._options = options
         self._programs = programs
         self._contents = contents
+        self._questions = questions
         self._zygotes: dict[ZygoteKey, Zygote] = {}
 
     def zygote_of(self, source: Source) -> Zygote:
@@ -119,6 +122,9 @@ class Fleet:
             self._adopt(zygote, message.pid)
         elif isinstance(message, Exited):
             self._bury(zygote, message)
+        elif isinstance(message, Ask):
+            zygote.control.send(answer_loading(self._questions, message, zygote.masker))
+            self._loop.update(zygote.control)
         elif isinstance(message, Loaded):
             zygote.is_loaded = True
             self._loop.timers.drop(zygote)
@@ -173,6 +179,7 @@ class Fleet:
             message = message or f"could not load `{zygote.source.file}`: {_how_it_ended(code)}"
             if output:
                 detail = f"{detail}\noutput while loading:\n{output}".lstrip("\n")
+            message, detail = zygote.masker.mask_text(message), zygote.masker.mask_text(detail)
             self._owner.give_up(attempts, partial(verdicts.not_loaded, message=message, detail=detail))
         else:
             self._owner.wait_again(attempts)

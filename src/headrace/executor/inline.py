@@ -18,16 +18,15 @@ from headrace.executor.questions import answer
 from headrace.executor.shown import without_secrets
 from headrace.executor.verdicts import not_started, stopped, succeeded
 from headrace.handoff import (
-    Answer,
     Ask,
     Channel,
     ChannelError,
     LineFormatter,
-    MissingError,
     TaskRequest,
     TaskResult,
     failed,
     failure_of,
+    value_of,
 )
 from headrace.logs import LogFile, Masker
 
@@ -95,9 +94,10 @@ class InlineExecutor:
             stack.enter_context(redirect_stderr(output))
             stack.enter_context(_LoggingTo(output))
             try:
-                return without_secrets(_as_sent(request, run(request, channel)), masker)
+                result = _as_sent(request, run(request, channel))
             except (Exception, SystemExit) as error:
-                return failure_of(request, error)
+                result = failure_of(request, error)
+            return without_secrets(result, masker)
 
 
 def _as_sent(request: TaskRequest, result: TaskResult) -> TaskResult:
@@ -157,12 +157,4 @@ class _DirectChannel:
             ask = msgspec.json.decode(msgspec.json.encode(Ask(id=self._asked, verb=verb, args=args)), type=Ask)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
             raise ChannelError(f"could not ask for `{verb}`: its arguments must be JSON values: {error}") from error
-        return _value_of(answer(self._broker, self._request, ask, self._masker), verb)
-
-
-def _value_of(reply: Answer, verb: str) -> Any:
-    if reply.is_missing:
-        raise MissingError(reply.error or f"`{verb}` found nothing")
-    if reply.error is not None:
-        raise ChannelError(reply.error)
-    return msgspec.json.decode(reply.value)
+        return value_of(answer(self._broker, self._request, ask, self._masker), verb)

@@ -17,7 +17,7 @@ import msgspec
 from headrace.definition import NOOP
 from headrace.executor import verdicts
 from headrace.executor.connection import OversizeError
-from headrace.executor.contract import Broker, Contents
+from headrace.executor.contract import Broker, Contents, Questions
 from headrace.executor.fleet import Fleet
 from headrace.executor.loop import Loop
 from headrace.executor.options import LocalOptions, Program
@@ -47,6 +47,7 @@ class LocalExecutor:
         options: LocalOptions | None = None,
         programs: Mapping[str, Program] | None = None,
         contents: Contents | None = None,
+        questions: Questions | None = None,
     ) -> None:
         self._broker = broker
         self._slots = slots
@@ -58,7 +59,7 @@ class LocalExecutor:
         self._backlog: deque[Try] = deque()
         self._admitted = 0
         self._results: list[TaskResult] = []
-        self._fleet = Fleet(self, self._loop, self._options, programs or {}, contents)
+        self._fleet = Fleet(self, self._loop, self._options, programs or {}, contents, questions)
 
     # What an agent calls
 
@@ -70,7 +71,7 @@ class LocalExecutor:
             if request.node.operator == NOOP:
                 self._results.append(verdicts.succeeded(request))
                 continue
-            attempt = Try(request)
+            attempt = Try(request, self._options.masking)
             if attempt.key in self._tries:
                 raise ValueError(f"task {request.task_id} with fence {request.fence} is submitted already")
             self._tries[attempt.key] = attempt
@@ -160,6 +161,7 @@ class LocalExecutor:
         worker.current = attempt
         attempt.worker = worker
         attempt.started_at = time.monotonic()
+        attempt.masker.include(zygote.masker)
         attempt.stream = self._pump.start(worker.output, request.log_path, attempt.masker)
         worker.connection.send(Start(request=request))
         if worker.connection.is_broken:
@@ -200,8 +202,7 @@ class LocalExecutor:
         if attempt is None:
             return
         if isinstance(message, Done):
-            result = without_secrets(self._judged(attempt, message.result), attempt.masker)
-            self._end(zygote, attempt, worker, result)
+            self._end(zygote, attempt, worker, self._judged(attempt, message.result))
         else:
             worker.connection.send(answer(self._broker, attempt.request, message, attempt.masker))
             self._loop.update(worker.connection)
@@ -242,7 +243,7 @@ class LocalExecutor:
     def _report(self, attempt: Try, result: TaskResult) -> None:
         del self._tries[attempt.key]
         self._admitted -= 1
-        self._results.append(result)
+        self._results.append(without_secrets(result, attempt.masker))
 
     # What becomes of a child
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from headrace.handoff import MESSAGE_LIMIT_BYTES
+from headrace.logs import USUAL_RULES, MaskingRules
 
 
 class Program(NamedTuple):
@@ -40,5 +41,6 @@ class LocalOptions:
     limit_bytes: int = MESSAGE_LIMIT_BYTES
     """The largest result or question of a task."""
     python: str = sys.executable
+    masking: MaskingRules = USUAL_RULES
     environment: Mapping[str, str] | None = None
     """The environment of task processes; None: this process's own."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
-from headrace.executor.contract import Broker
-from headrace.handoff import Answer, Ask, TaskRequest
-from headrace.logs import Masker, is_sensitive, sensitive_values
+from headrace.definition import Node
+from headrace.executor.contract import Broker, Questions
+from headrace.handoff import Answer, Ask, RunContext, Source, TaskRequest
+from headrace.logs import Masker
 
 log = logging.getLogger("headrace.executor")
 
@@ -18,35 +17,53 @@ log = logging.getLogger("headrace.executor")
 def answer(broker: Broker, request: TaskRequest, ask: Ask, masker: Masker) -> Answer:
     """The answer to one question. A broker that fails is an error for the task, not for the executor."""
     if ask.verb == "mask":
-        masker.add(value for value in ask.args.get("values", ()) if isinstance(value, str))
+        _take_note(ask, masker)
         return Answer(id=ask.id)
     try:
         reply = broker(request, ask)
     except Exception as error:
         log.exception("could not answer `%s` of task `%s`", ask.verb, request.key)
         return Answer(id=ask.id, error=f"could not answer `{ask.verb}`: {error}")
-    if reply.error is None and ask.verb in _SECRETS:
-        masker.add(_SECRETS[ask.verb](ask, msgspec.json.decode(reply.value)))
+    if reply.error is None and not reply.is_missing:
+        _mask_answer(ask, reply, masker)
     return reply if reply.id == ask.id else msgspec.structs.replace(reply, id=ask.id)
 
 
-def _of_connection(ask: Ask, value: Any) -> Iterator[str]:
-    if isinstance(value, dict):
-        yield from sensitive_values(value)
+def answer_loading(questions: Questions | None, ask: Ask, masker: Masker) -> Answer:
+    """The answer to a question of a file that is being loaded; its secrets are those of every task of the file."""
+    if questions is None:
+        return Answer(id=ask.id, is_missing=True)
+    return answer(lambda _, question: questions(question), LOADING, ask, masker)
 
 
-def _of_secret(ask: Ask, value: Any) -> Iterator[str]:
-    yield from sensitive_values(value, "secret")
+LOADING = TaskRequest(
+    task_id=0,
+    fence=0,
+    key="",
+    node=Node(key=""),
+    source=Source(root="", file="", language=""),
+    run=RunContext(project="", workflow=""),
+)
+"""Stands for the request of a task where there is none yet."""
 
 
-def _of_variable(ask: Ask, value: Any) -> Iterator[str]:
-    name = str(ask.args.get("name", ""))
-    yield from sensitive_values(value, name if is_sensitive(name) else "")
+def _take_note(ask: Ask, masker: Masker) -> None:
+    values, name = ask.args.get("values", ()), ask.args.get("name")
+    if name is None:
+        masker.add(value for value in values if isinstance(value, str))
+    else:
+        for value in values:
+            masker.add_sensitive(value, str(name))
 
 
-_SECRETS = {
-    "get_connection": _of_connection,
-    "get_notification": _of_connection,
-    "get_secret": _of_secret,
-    "get_variable": _of_variable,
-}
+def _mask_answer(ask: Ask, reply: Answer, masker: Masker) -> None:
+    if ask.verb == "get_variable":
+        masker.add_sensitive(msgspec.json.decode(reply.value), str(ask.args.get("name", "")))
+    elif ask.verb == "get_secret":
+        masker.add([str(msgspec.json.decode(reply.value))])
+    elif ask.verb in ("get_connection", "get_notification"):
+        fields = msgspec.json.decode(reply.value)
+        if isinstance(fields, dict):
+            # A password is one, whatever is said about names.
+            masker.add([str(fields.get("password") or "")])
+            masker.add_sensitive(fields)

@@ -9,7 +9,7 @@ from typing import Literal
 
 from headrace.executor.connection import Connection
 from headrace.handoff import FromTask, TaskRequest
-from headrace.logs import LogStream, Masker
+from headrace.logs import LogStream, Masker, MaskingRules
 
 StopReason = Literal["cancel", "timeout", "oversize"]
 
@@ -19,9 +19,9 @@ class Try:
 
     __slots__ = ("masker", "request", "started_at", "stop_reason", "stream", "worker")
 
-    def __init__(self, request: TaskRequest) -> None:
+    def __init__(self, request: TaskRequest, rules: MaskingRules) -> None:
         self.request = request
-        self.masker = Masker()
+        self.masker = Masker(rules=rules)
         self.worker: Worker | None = None
         self.stream: LogStream | None = None
         self.started_at = 0.0

@@ -13,6 +13,7 @@ from headrace.executor.connection import DescriptorConnection
 from headrace.executor.options import LocalOptions, Program
 from headrace.executor.workers import Try, Worker
 from headrace.handoff import Fork, FromZygote, Load, Source
+from headrace.logs import Masker
 
 _OUTPUT_TAIL_BYTES = 16_384
 _PIPE_BYTES = 1_048_576
@@ -32,6 +33,8 @@ class Zygote:
     def __init__(self, source: Source, content: bytes | None, program: Program | None, options: LocalOptions) -> None:
         self.source = source
         self.key = zygote_key(source)
+        self.masker = Masker(rules=options.masking)
+        """Secrets that the file asked for while it was loaded; every task of it may print them."""
         self.is_loaded = False
         self.has_forked = False
         self.used_at = time.monotonic()

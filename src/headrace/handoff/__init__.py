@@ -3,7 +3,7 @@
 Agents and task processes meet here and nowhere else. This room imports only `definition`.
 """
 
-from headrace.handoff.channel import Channel, ChannelError, MissingError
+from headrace.handoff.channel import Channel, ChannelError, MissingError, value_of
 from headrace.handoff.control import (
     MESSAGE_LIMIT_BYTES,
     Exited,
@@ -101,4 +101,5 @@ __all__ = [
     "may_reuse",
     "send",
     "user_traceback",
+    "value_of",
 ]

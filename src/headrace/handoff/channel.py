@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+import msgspec
+
+from headrace.handoff.messages import Answer
+
 
 class MissingError(LookupError):
     """The supervisor says that what was asked for does not exist."""
@@ -22,17 +26,25 @@ class Channel(Protocol):
               one named result; a mapped task without `map_index` gives the list of its instances' values in order
               (those that have none left out). MissingError if there is none.
           get_values(tasks, name="return_value")   {task: value} for those that have one
+          get_results(tasks, name="return_value", run_key=None, workflow=None, include_prior=False)
+              every result of these tasks: [{"task", "map_index", "is_mapped", "name", "value"}], without the last two
+              for what has none. `name=None`: whatever they are called. `include_prior`: each task's newest ones in
+              runs up to the time of this one.
+          delete_values(name=None)                 forget a named result of the asking task, or all of them
           get_length(task)                         how many elements the task's result has to map over
           get_element(task, index)                 {"element": …} of a list, or of a mapped task's instances;
                                                    {"pair": [key, value]} of a dict; {"whole": …} of anything else
-          set_value(name, value)                   store a named result of the asking task at once
-          get_variable(name) · set_variable(name, value) · delete_variable(name)
+          set_value(name, value, length=None)      store a named result of the asking task at once; the length is
+                                                   that of the value itself unless another is given
+          get_variable(name) · set_variable(name, value, description=None) · delete_variable(name)
+          list_variables(prefix="")                the names of variables
           get_connection(name)                     {"conn_id", "conn_type", "host", "login", "password", "port",
                                                     "schema", "extra"}
           get_secret(name)                         a secret of the project
           get_notification()                       how people are told of failures, as the settings say; MissingError
                                                    if they are not told
-          mask(values)                             replace these strings in this try's log from now on
+          mask(values, name=None)                  replace these strings in this try's log from now on; with a name,
+                                                   only what is a secret by that name or by one inside a value
 
         About other workflows. `project` is by default the asking task's; if that has no such workflow, it is the only
         one that has. Instants are ISO 8601. A run is {"run_id", "run_key", "project", "workflow", "type", "state",
@@ -54,3 +66,14 @@ class Channel(Protocol):
                                                    the schedule has after the asking task's run; null: nothing
         """
         ...
+
+
+def value_of(answer: Answer | None, verb: str) -> Any:
+    """The decoded value of an answer. Raises MissingError or ChannelError; None stands for nobody who answers."""
+    if answer is None:
+        raise ChannelError(f"could not ask for `{verb}`: the supervisor is gone")
+    if answer.is_missing:
+        raise MissingError(answer.error or f"`{verb}` found nothing")
+    if answer.error is not None:
+        raise ChannelError(answer.error)
+    return msgspec.json.decode(answer.value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headrace.definition import Data
-from headrace.handoff.messages import Source, TaskRequest
+from headrace.handoff.messages import Answer, Ask, Source, TaskRequest
 
 MESSAGE_LIMIT_BYTES = 50 * 1024 * 1024
 """The largest message that a task process may send, unless the executor says otherwise."""
@@ -68,5 +68,6 @@ class Exited(Data, frozen=True, kw_only=True, tag="exited"):
     """The exit code, or the negative number of the signal that killed it."""
 
 
-ToZygote = Load | Fork
-FromZygote = Loaded | LoadFailed | Forked | ForkFailed | Exited
+ToZygote = Load | Fork | Answer
+FromZygote = Loaded | LoadFailed | Forked | ForkFailed | Exited | Ask
+"""Questions and answers: what a file wants to know while it is loaded."""

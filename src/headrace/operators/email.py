@@ -12,8 +12,8 @@ from mimetypes import guess_type
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from headrace.authoring.dag.connections import Connection
 from headrace.authoring.dag.exceptions import AirflowException, AirflowNotFoundException
-from headrace.authoring.dag.variables import Connection
 
 DEFAULT_CONNECTION = "smtp_default"
 _TIMEOUT_SECONDS = 30.0

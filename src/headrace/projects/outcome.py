@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -41,7 +42,7 @@ class ParsedFile(Data, frozen=True, kw_only=True):
     """The very bytes that were loaded, unless they are many or could not be loaded."""
 
 
-class ParseRequest(Data, frozen=True, kw_only=True):
+class ParseRequest(Data, frozen=True, kw_only=True, tag="request"):
     root: str
     file: str
     timeout_seconds: float
@@ -55,7 +56,7 @@ class Outcome(Data, frozen=True, kw_only=True):
     error: SourceError | None = None
 
 
-class ParseReply(Data, frozen=True, kw_only=True):
+class ParseReply(Data, frozen=True, kw_only=True, tag="reply"):
     """How the forked process ended, as its parent saw it."""
 
     digest: str = ""
@@ -72,6 +73,14 @@ class ParseReply(Data, frozen=True, kw_only=True):
     trace: str = ""
     """Where the process was when it was stopped, as the interpreter's fault handler wrote it."""
     seconds: float = 0.0
+
+
+def hiding(parsed: ParsedFile, hide: Callable[[str], str]) -> ParsedFile:
+    """The same without secrets in what the file printed and in what went wrong."""
+    error = parsed.error
+    if error is not None:
+        error = msgspec.structs.replace(error, message=hide(error.message), detail=hide(error.detail))
+    return msgspec.structs.replace(parsed, output=hide(parsed.output), error=error)
 
 
 def parsed_file(request: ParseRequest, reply: ParseReply) -> ParsedFile:

@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from headrace.authoring.languages import LANGUAGES
-from headrace.handoff import KEPT_BYTES, Reader, content_digest, send
+from headrace.handoff import KEPT_BYTES, Answer, Ask, Reader, content_digest, send
 from headrace.projects.outcome import MAX_OUTCOME_BYTES, ParseReply, ParseRequest
 from headrace.projects.parse_fork import Loader, Pipes, complete_outcome, live
 
@@ -82,11 +82,14 @@ class _Watch:
         self._deadline = self._started + request.timeout_seconds + _GRACE_SECONDS
         self._control = control
         readers, writers = zip(*(os.pipe() for _ in Pipes._fields), strict=True)
+        self._questions, theirs = socket.socketpair()
         self._pid = os.fork()
         if self._pid == 0:
-            for descriptor in (control.fileno(), *readers):
+            for descriptor in (control.fileno(), self._questions.fileno(), *readers):
                 os.close(descriptor)
-            live(request, content, loader, Pipes(*writers))
+            live(request, content, loader, Pipes(*writers), theirs)
+        theirs.close()
+        self._asked: Reader[Ask] = Reader(Ask)
         for writer in writers:
             os.close(writer)
         self._result = _Stream(readers[0], 2 * MAX_OUTCOME_BYTES)
@@ -104,6 +107,7 @@ class _Watch:
                 # What it wrote just before it ended; nobody adds to it any more.
                 stream.take()
                 os.close(stream.reader)
+            self._questions.close()
         trace = self._trace.text()
         is_too_large = self._result.total > MAX_OUTCOME_BYTES
         return ParseReply(
@@ -124,11 +128,16 @@ class _Watch:
         open_streams = {stream.reader: stream for stream in self._streams}
         for reader in open_streams:
             poller.register(reader, select.POLLIN)
+        poller.register(self._questions, select.POLLIN)
         while open_streams or not self._has_ended():
             # With all pipes closed it is about to end, or has become another program.
             for descriptor, _ in poller.poll(_LOOK_MILLISECONDS if open_streams else 1):
                 if descriptor == self._control.fileno():
                     raise _Stopped
+                if descriptor == self._questions.fileno():
+                    if not self._relay():
+                        poller.unregister(descriptor)
+                    continue
                 if not open_streams[descriptor].take():
                     poller.unregister(descriptor)
                     del open_streams[descriptor]
@@ -137,6 +146,18 @@ class _Watch:
             if time.monotonic() > self._deadline:
                 return False
         return True
+
+    def _relay(self) -> bool:
+        """Pass a question on, and its answer back. False: there will be no more."""
+        data = self._questions.recv(_READ_BYTES)
+        for ask in self._asked.feed(data):
+            send(self._control, ask)
+            answer = Reader[Answer](Answer).receive(self._control)
+            if answer is None:
+                raise _Stopped
+            with contextlib.suppress(ConnectionError):
+                send(self._questions, answer)
+        return bool(data)
 
     def _has_left_the_rest_behind(self, open_streams: dict[int, _Stream]) -> bool:
         """Whether it has ended and said all, and only a process of its own making still holds a pipe."""

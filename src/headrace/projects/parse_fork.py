@@ -11,17 +11,20 @@ import faulthandler
 import math
 import os
 import resource
+import socket
 import struct
 import sys
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from headrace.authoring import LoadedFile
+from headrace.authoring.asking import Asking, enter_loading
 from headrace.definition import to_json
 from headrace.errors import HeadraceError
-from headrace.handoff import user_traceback
+from headrace.handoff import Answer, Ask, Reader, send, user_traceback, value_of
 from headrace.projects.outcome import Outcome, ParseRequest, SourceError
 
 Loader = Callable[[Path, str, bytes | None], LoadedFile]
@@ -37,12 +40,13 @@ class Pipes(NamedTuple):
     trace: int
 
 
-def live(request: ParseRequest, content: bytes, loader: Loader, pipes: Pipes) -> NoReturn:
+def live(request: ParseRequest, content: bytes, loader: Loader, pipes: Pipes, questions: socket.socket) -> NoReturn:
     """Load these bytes of the file and answer. Never returns into the code of the process that it is a fork of."""
     try:
         os.setsid()
         _redirect(pipes.output)
         _limit(request, pipes.trace)
+        enter_loading(Asking(partial(_ask, questions)))
         answer = _encoded(_load(request, content, loader), request)
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):
@@ -53,6 +57,12 @@ def live(request: ParseRequest, content: bytes, loader: Loader, pipes: Pipes) ->
         traceback.print_exc()
     finally:
         os._exit(1)
+
+
+def _ask(questions: socket.socket, verb: str, args: dict[str, Any]) -> Any:
+    """Have a question of the file answered while it is loaded."""
+    send(questions, Ask(id=0, verb=verb, args=args))
+    return value_of(Reader[Answer](Answer).receive(questions), verb)
 
 
 def complete_outcome(data: bytearray) -> bytes:

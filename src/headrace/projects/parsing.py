@@ -6,6 +6,7 @@ Whatever happens (an exception, an endless loop, a crash, too much memory), ever
 from __future__ import annotations
 
 import contextlib
+import os
 import selectors
 import socket
 import subprocess
@@ -14,11 +15,23 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import Protocol
 
-from headrace.handoff import Reader, send
-from headrace.projects.outcome import ParsedFile, ParseReply, ParseRequest, parsed_file
+from headrace.handoff import Answer, Ask, Reader, send
+from headrace.projects.outcome import ParsedFile, ParseReply, ParseRequest, hiding, parsed_file
+from headrace.settings import without_keys
 
 DEFAULT_LOADER = "headrace.authoring:load_file"
+
+
+class Answers(Protocol):
+    """Answers what files ask for while they are loaded, and keeps secrets in the answers out of what they print."""
+
+    def __call__(self, ask: Ask) -> Answer: ...
+
+    def hide(self, text: str) -> str: ...
+
+
 # Starting and importing in the child, before and beside the time that a file itself may take.
 _SPARE_SECONDS = 30.0
 _RECEIVE_BYTES = 1_048_576
@@ -31,9 +44,10 @@ def parse_file(
     timeout_seconds: float = 30.0,
     memory_mb: int = 2048,
     loader: str = DEFAULT_LOADER,
+    answers: Answers | None = None,
 ) -> ParsedFile:
     """Load one file, given relative to the project's folder, in a child process."""
-    with ParsePool(processes=1, timeout_seconds=timeout_seconds, memory_mb=memory_mb, loader=loader) as pool:
+    with ParsePool(1, timeout_seconds=timeout_seconds, memory_mb=memory_mb, loader=loader, answers=answers) as pool:
         return next(pool.parse(root, [file]))
 
 
@@ -51,10 +65,21 @@ def parse_files(
         yield from pool.parse(root, files)
 
 
+class _NoAnswers:
+    """For files that nobody has answers for."""
+
+    def __call__(self, ask: Ask) -> Answer:
+        return Answer(id=ask.id, is_missing=True)
+
+    def hide(self, text: str) -> str:
+        return text
+
+
 class ParsePool:
     """Warm parse processes that are kept between calls; they start when they are first needed.
 
     `loader` names the function that loads a file (`module:function`, called as `headrace.authoring.load_file`).
+    `answers` has what files ask for while they are loaded.
     """
 
     def __init__(
@@ -64,7 +89,9 @@ class ParsePool:
         timeout_seconds: float = 30.0,
         memory_mb: int = 2048,
         loader: str = DEFAULT_LOADER,
+        answers: Answers | None = None,
     ) -> None:
+        self._answers = answers or _NoAnswers()
         self._processes = processes
         self._timeout_seconds = timeout_seconds
         self._memory_mb = memory_mb
@@ -92,7 +119,7 @@ class ParsePool:
             try:
                 while waiting or busy:
                     while waiting and len(busy) < self._processes:
-                        worker = self._idle.pop() if self._idle else _Worker(self._loader)
+                        worker = self._idle.pop() if self._idle else _Worker(self._loader, self._answers)
                         busy.add(worker)
                         selector.register(worker.socket, selectors.EVENT_READ, worker)
                         worker.start(waiting.pop())
@@ -133,17 +160,20 @@ def _ready(selector: selectors.BaseSelector, busy: set[_Worker]) -> list[_Worker
 class _Worker:
     """One parse process and the file that it has been given."""
 
-    def __init__(self, loader: str) -> None:
+    def __init__(self, loader: str, answers: Answers) -> None:
+        self._answers = answers
         self.socket, theirs = socket.socketpair()
         self.is_alive = True
         self.deadline = 0.0
-        self._reader: Reader[ParseReply] = Reader(ParseReply)
+        self._reader: Reader[ParseReply | Ask] = Reader(ParseReply | Ask)
         self._request: ParseRequest | None = None
         self._reply: ParseReply | None = None
         with theirs:
             # -P: a file of the current folder must not stand in for a module that we import.
             command = [sys.executable, "-P", "-m", "headrace.projects.parse_child", str(theirs.fileno()), loader]
-            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=without_keys(os.environ)
+            )
 
     def start(self, request: ParseRequest) -> None:
         self._request, self._reply = request, None
@@ -161,15 +191,20 @@ class _Worker:
             data = self.socket.recv(_RECEIVE_BYTES)
         except ConnectionError:
             data = b""
-        replies = self._reader.feed(data)
         self.is_alive = bool(data)
-        self._reply = replies[0] if replies else None
-        return bool(replies) or not data
+        for message in self._reader.feed(data):
+            if isinstance(message, ParseReply):
+                self._reply = message
+            else:
+                # A process that has died in the meantime is noticed when its answer is read.
+                with contextlib.suppress(ConnectionError):
+                    send(self.socket, self._answers(message))
+        return self._reply is not None or not data
 
     def result(self) -> ParsedFile:
         """The result of the present file, whether or not its process lived to tell."""
         assert self._request is not None
-        return parsed_file(self._request, self._reply or ParseReply())
+        return hiding(parsed_file(self._request, self._reply or ParseReply()), self._answers.hide)
 
     def close(self) -> None:
         # The process sees its socket close, kills the fork that it may have and ends.

@@ -14,7 +14,7 @@ from pathlib import Path
 from headrace.clock import Clock, to_micros
 from headrace.errors import HeadraceError
 from headrace.projects.files import Discovery, find_files
-from headrace.projects.parsing import DEFAULT_LOADER, ParsePool
+from headrace.projects.parsing import DEFAULT_LOADER, Answers, ParsePool
 from headrace.projects.saving import SavedFile, save_parsed
 from headrace.projects.shared_files import MAY_READ, Looks, is_readable, looks_of_shared_files
 from headrace.projects.watching import watch
@@ -67,13 +67,18 @@ class ProjectSync:
         parser: ParserSettings | None = None,
         *,
         loader: str = DEFAULT_LOADER,
+        answers: Answers | None = None,
     ) -> None:
         parser = parser or ParserSettings()
         self._store = store
         self._clock = clock
         self._known = [_Known(folder) for folder in folders]
         self._pool = ParsePool(
-            parser.processes, timeout_seconds=parser.timeout_seconds, memory_mb=parser.memory_mb, loader=loader
+            parser.processes,
+            timeout_seconds=parser.timeout_seconds,
+            memory_mb=parser.memory_mb,
+            loader=loader,
+            answers=answers,
         )
         self._discovery = Discovery(parser.safe_mode, parser.ignore_syntax)
         self._stopped = threading.Event()

@@ -9,9 +9,7 @@ from collections import deque
 from threading import Lock
 from typing import Any
 
-import msgspec
-
-from headrace.handoff import Answer, Ask, ChannelError, MissingError, Reader, Start, ToTask, frame
+from headrace.handoff import Answer, Ask, ChannelError, Reader, Start, ToTask, frame, value_of
 from headrace.runner.termination import Shielded
 
 _RECEIVE_BYTES = 65_536
@@ -74,11 +72,7 @@ class SocketChannel:
             self._asked += 1
             self._line.send_whole(self._framed(Ask(id=self._asked, verb=verb, args=args)))
             answer = self._answer(self._asked, verb)
-        if answer.is_missing:
-            raise MissingError(answer.error or f"`{verb}` found nothing")
-        if answer.error is not None:
-            raise ChannelError(answer.error)
-        return msgspec.json.decode(answer.value)
+        return value_of(answer, verb)
 
     def _framed(self, ask: Ask) -> bytes:
         try:

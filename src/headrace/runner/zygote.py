@@ -15,13 +15,17 @@ import socket
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
 from headrace.authoring import load_file
+from headrace.authoring.asking import Asking, enter_loading, leave_loading
 from headrace.errors import HeadraceError, LoadError
 from headrace.handoff import (
+    Answer,
+    Ask,
     Exited,
     Fork,
     Forked,
@@ -34,6 +38,7 @@ from headrace.handoff import (
     frame,
     send,
     user_traceback,
+    value_of,
 )
 from headrace.runner.child import Rehearsal, Run, empty_rehearsal, live, rehearse
 from headrace.runner.console import flush_console, redirect, set_up_console
@@ -147,7 +152,7 @@ def main() -> NoReturn:
     _die_with(control)
     chosen = pinned(message)
     try:
-        run, file = _load(message, chosen)
+        run, file = _load(message, chosen, control)
     except BaseException as error:
         flush_console()
         send(control, _load_failure(message, chosen.notice, error))
@@ -160,15 +165,28 @@ def main() -> NoReturn:
     Zygote(control, run, file, rehearsal, message.limit_bytes).serve()
 
 
-def _load(message: Load, chosen: Pinned) -> tuple[Run, Any]:
+def _load(message: Load, chosen: Pinned, control: socket.socket) -> tuple[Run, Any]:
     source = message.source
     run: Run = named(message.runner) if message.runner else task_runner(source.language)
     load: Callable[[Path, str, bytes | None], Any] = named(message.loader) if message.loader else load_file
     os.chdir(source.root)
-    file = load(Path(source.root), source.file, chosen.content)
+    enter_loading(Asking(partial(_ask_executor, control)))
+    try:
+        file = load(Path(source.root), source.file, chosen.content)
+    finally:
+        leave_loading()
     if not message.runner:
         prepare(source.language, file)
     return announcing(run, chosen.notice), file
+
+
+def _ask_executor(control: socket.socket, verb: str, args: dict[str, Any]) -> Any:
+    """Have a question of the file answered while it is loaded."""
+    _live_on(control)
+    send(control, Ask(id=0, verb=verb, args=args))
+    answer = Reader[ToZygote](ToZygote).receive(control)
+    _die_with(control)
+    return value_of(answer if isinstance(answer, Answer) else None, verb)
 
 
 def _freeze_after_rehearsing(rehearsal: Rehearsal) -> None:

@@ -44,6 +44,7 @@ Id = BigInteger().with_variant(Integer, "sqlite")
 Instant = BigInteger()
 
 ERRAND_STATES = ("waiting", "running", "done", "failed")
+KEPT_KINDS = ("variable", "connection", "secret")
 RUN_STATES = ("queued", "running", "success", "failed", "canceled")
 
 
@@ -428,18 +429,18 @@ nudge = Table(
     Column("key", Text, nullable=False, comment="of a task that later runs may have waited for, or that waits itself"),
 )
 
-variable = Table(
-    "variable",
+kept = Table(
+    "kept",
     metadata,
-    Column("name", Text, primary_key=True),
-    Column("document", Text, nullable=False),
-)
-
-connection = Table(
-    "connection",
-    metadata,
-    Column("name", Text, primary_key=True),
-    Column("document", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("scope", Text, nullable=False, comment="a secret's project; empty for what belongs to the installation"),
+    Column("name", Text, nullable=False),
+    Column("document", Text, nullable=False, comment="JSON, or the sealed form of it"),
+    Column("key_id", Text, comment="which key it is sealed with; NULL: with none"),
+    Column("description", Text),
+    Column("changed_at", Instant, nullable=False),
+    PrimaryKeyConstraint("kind", "scope", "name", name="pk_kept"),
+    CheckConstraint(_one_of("kind", KEPT_KINDS), name="kind"),
 )
 
 counter = Table(

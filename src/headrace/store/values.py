@@ -1,8 +1,9 @@
-"""Named results of tasks, variables and connections: what user code may ask for."""
+"""Named results of tasks: what user code may ask for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from headrace.handoff import RETURN_VALUE
 from headrace.store.database import Transaction
@@ -15,6 +16,29 @@ TASK_VALUES = Sql(
     WHERE task.attempt_id = :attempt_id AND task.key IN :keys[] AND NOT task.is_superseded
     ORDER BY task.key, task.map_index
     """
+)
+ALL_VALUES = Sql(
+    """
+    SELECT task.key, task.map_index, task.kind, value.name, value.document
+    FROM task LEFT JOIN value ON value.task_id = task.id AND value.kind = 'result'
+      AND (CAST(:name AS text) IS NULL OR value.name = :name)
+    WHERE task.attempt_id = :attempt_id AND task.key IN :keys[] AND NOT task.is_superseded
+    ORDER BY task.key, task.map_index, value.name
+    """
+)
+NEWEST_WITH_VALUE = Sql(
+    """
+    SELECT attempt.id
+    FROM workflow JOIN run ON run.workflow_id = workflow.id JOIN attempt ON attempt.run_id = run.id
+    JOIN task ON task.attempt_id = attempt.id AND task.key = :key AND NOT task.is_superseded
+    JOIN value ON value.task_id = task.id AND value.kind = 'result' AND value.name = :name
+    WHERE workflow.name = :workflow AND coalesce(run.logical_at, run.run_after) <= :until
+    ORDER BY coalesce(run.logical_at, run.run_after) DESC, run.id DESC, attempt.number DESC LIMIT 1
+    """
+)
+RUN_TIME = Sql("SELECT coalesce(logical_at, run_after) FROM run WHERE id = :run_id")
+DELETE_VALUE = Sql(
+    "DELETE FROM value WHERE task_id = :task_id AND kind = 'result' AND (CAST(:name AS text) IS NULL OR name = :name)"
 )
 RESULT_OF = Sql(
     """
@@ -51,21 +75,6 @@ ATTEMPT_OF = Sql(
     WHERE workflow.name = :workflow AND run.key = :run_key
     """
 )
-GET_VARIABLE = Sql("SELECT document FROM variable WHERE name = :name")
-SET_VARIABLE = Sql(
-    """
-    INSERT INTO variable (name, document) VALUES (:name, :document)
-    ON CONFLICT (name) DO UPDATE SET document = excluded.document
-    """
-)
-DELETE_VARIABLE = Sql("DELETE FROM variable WHERE name = :name")
-GET_CONNECTION = Sql("SELECT document FROM connection WHERE name = :name")
-SET_CONNECTION = Sql(
-    """
-    INSERT INTO connection (name, document) VALUES (:name, :document)
-    ON CONFLICT (name) DO UPDATE SET document = excluded.document
-    """
-)
 
 
 class TaskValues:
@@ -91,6 +100,36 @@ def task_values(tx: Transaction, attempt_id: int, keys: Sequence[str], name: str
         if document is not None:
             values.by_index[map_index] = document
     return found
+
+
+class NamedValue(NamedTuple):
+    """One named result of one task or instance; `document` is None where a task has none of that name."""
+
+    task: str
+    map_index: int
+    kind: str
+    name: str | None
+    document: str | None
+
+
+def named_values(tx: Transaction, attempt_id: int, keys: Sequence[str], name: str | None) -> list[NamedValue]:
+    """Every result of these tasks of one name, or of any; a task without results is there once."""
+    parameters = {"attempt_id": attempt_id, "keys": list(keys), "name": name}
+    return [NamedValue(*row) for row in tx.run(ALL_VALUES, parameters)]
+
+
+def newest_attempt_with_value(tx: Transaction, workflow: str, key: str, name: str, run_id: int) -> int | None:
+    """The attempt of the newest run, up to the time of this one, in which a task has a result of this name."""
+    times = tx.run(RUN_TIME, {"run_id": run_id})
+    if not times:
+        return None
+    rows = tx.run(NEWEST_WITH_VALUE, {"workflow": workflow, "key": key, "name": name, "until": times[0][0]})
+    return int(rows[0][0]) if rows else None
+
+
+def delete_values(tx: Transaction, task_id: int, name: str | None) -> int:
+    """Forget a named result of a task, or all of them; how many there were."""
+    return tx.change(DELETE_VALUE, {"task_id": task_id, "name": name})
 
 
 def result_of(tx: Transaction, attempt_id: int, key: str) -> tuple[int, int, bool] | None:
@@ -132,25 +171,3 @@ def attempt_of_run(tx: Transaction, workflow: str, run_key: str) -> int | None:
     """The newest attempt of a run, by names."""
     ((attempt_id,),) = tx.run(ATTEMPT_OF, {"workflow": workflow, "run_key": run_key})
     return None if attempt_id is None else int(attempt_id)
-
-
-def get_variable(tx: Transaction, name: str) -> str | None:
-    rows = tx.run(GET_VARIABLE, {"name": name})
-    return rows[0][0] if rows else None
-
-
-def set_variable(tx: Transaction, name: str, document: str) -> None:
-    tx.change(SET_VARIABLE, {"name": name, "document": document})
-
-
-def delete_variable(tx: Transaction, name: str) -> bool:
-    return tx.change(DELETE_VARIABLE, {"name": name}) == 1
-
-
-def get_connection(tx: Transaction, name: str) -> str | None:
-    rows = tx.run(GET_CONNECTION, {"name": name})
-    return rows[0][0] if rows else None
-
-
-def set_connection(tx: Transaction, name: str, document: str) -> None:
-    tx.change(SET_CONNECTION, {"name": name, "document": document})

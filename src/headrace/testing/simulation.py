@@ -42,7 +42,7 @@ FAST = Sql("PRAGMA synchronous = OFF")
 EMPTY = Sql("SELECT count(*) FROM project")
 WIPE = Sql(
     "TRUNCATE project, revision, source_error, workflow, workflow_version, schedule, run, attempt, task, edge, try,"
-    " value, agent, event, errand, nudge, variable, connection"
+    " value, agent, event, errand, nudge, kept"
 )
 WIPE_POOLS = Sql("DELETE FROM pool WHERE name <> 'default_pool'")
 

@@ -3,6 +3,7 @@
 Imports `definition` and the ground floor. Operators and import paths of other orchestrators build on this room.
 """
 
+from headrace.authoring.dag.connections import Connection
 from headrace.authoring.dag.context import Context, get_current_context
 from headrace.authoring.dag.dags import DAG, dag
 from headrace.authoring.dag.edges import EdgeModifier, Label, chain, chain_linear, cross_downstream
@@ -12,7 +13,7 @@ from headrace.authoring.dag.operator import BaseOperator
 from headrace.authoring.dag.params import Param, ParamsDict
 from headrace.authoring.dag.rules import DagRunState, State, TaskInstanceState, TriggerRule, WeightRule
 from headrace.authoring.dag.taskflow import setup, task, teardown
-from headrace.authoring.dag.variables import Connection, Variable
+from headrace.authoring.dag.variables import Variable
 from headrace.authoring.dag.xcom_arg import XComArg, literal
 
 __all__ = [

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
-from typing import Any, Protocol
+from typing import Any
+
+from headrace.authoring.asking import Engine, loading_engine
 
 CONTEXT_KEYS = frozenset(
     """
@@ -18,12 +20,6 @@ CONTEXT_KEYS = frozenset(
     """.split()
 )
 """Names that a task function gets from the context if it asks for them."""
-
-
-class Engine(Protocol):
-    """The way from user code to the engine. See `handoff.Channel` for the verbs."""
-
-    def ask(self, verb: str, **args: Any) -> Any: ...
 
 
 class Context(dict[str, Any]):
@@ -87,6 +83,12 @@ def get_current_context() -> Context:
     return _current[-1][0]
 
 
+def is_task_running() -> bool:
+    return bool(_current)
+
+
 def current_engine() -> Engine | None:
-    """The way to the engine, or None while a file is loaded."""
-    return _current[-1][1] if _current else None
+    """The way to the engine; None while a file is loaded by somebody who has none."""
+    if _current:
+        return _current[-1][1]
+    return loading_engine()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
-from headrace.authoring.dag import scope
+from headrace.authoring.dag import installation_defaults, scope
 from headrace.authoring.dag.dag_arguments import check_arguments, text_or_file
 from headrace.authoring.dag.exceptions import FailFastDagInvalidTriggerRule, TaskNotFound
 from headrace.authoring.dag.group import TaskGroup
@@ -43,11 +43,11 @@ class DAG:
         schedule: Any = NOTSET,
         start_date: datetime | None = None,
         end_date: datetime | None = None,
-        catchup: bool = False,
+        catchup: bool = installation_defaults.CATCHUP,
         default_args: Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
-        max_active_tasks: int = 16,
-        max_active_runs: int = 16,
+        max_active_tasks: int = installation_defaults.MAX_ACTIVE_TASKS,
+        max_active_runs: int = installation_defaults.MAX_ACTIVE_RUNS,
         max_consecutive_failed_dag_runs: int = 0,
         dagrun_timeout: timedelta | None = None,
         deadline: Any = None,
@@ -113,6 +113,8 @@ class DAG:
         self.tags = set(tags or ())
         self.owner_links = dict(owner_links or {})
         self.doc_md = None if doc_md is None else text_or_file(doc_md, written_at()[0])
+        if is_paused_upon_creation is None and installation_defaults.PAUSED_AT_CREATION:
+            is_paused_upon_creation = True
         self.is_paused_upon_creation = is_paused_upon_creation
         self.template_searchpath = (
             [template_searchpath] if isinstance(template_searchpath, str) else template_searchpath

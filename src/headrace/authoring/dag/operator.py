@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
-from headrace.authoring.dag import scope
+from headrace.authoring.dag import installation_defaults, scope
 from headrace.authoring.dag.arguments import accepted_names, with_defaults
 from headrace.authoring.dag.context import Context
 from headrace.authoring.dag.exceptions import TaskDeferralError, TaskDeferralTimeout, TaskDeferred
@@ -23,13 +23,13 @@ from headrace.authoring.dag.weights import weight_rule_of
 from headrace.authoring.dag.xcom_arg import XComArg, references_in
 from headrace.errors import did_you_mean
 
-DEFAULT_RETRY_DELAY = timedelta(seconds=300)
+DEFAULT_RETRY_DELAY = installation_defaults.RETRY_DELAY
 TRIGGER_FAILED = "__fail__"
 """In place of a method to go on with: the trigger has failed, and so does the task."""
 TRIGGER_TIMED_OUT = "Trigger timeout"
 # Named, not imported: files are loaded without ever rendering anything.
 _RENDERING = "headrace.runner.rendering"
-DEFAULT_OWNER = "airflow"
+DEFAULT_OWNER = installation_defaults.OWNER
 _INT32 = 2**31 - 1
 
 
@@ -67,7 +67,7 @@ class BaseOperator(TaskNode):
         email: str | Iterable[str] | None = None,
         email_on_retry: bool = True,
         email_on_failure: bool = True,
-        retries: int | None = 0,
+        retries: int | None = installation_defaults.RETRIES,
         retry_delay: timedelta | float = DEFAULT_RETRY_DELAY,
         retry_exponential_backoff: bool | float = False,
         max_retry_delay: timedelta | float | None = None,
@@ -84,7 +84,7 @@ class BaseOperator(TaskNode):
         default_args: Mapping[str, Any] | None = None,
         priority_weight: int = 1,
         weight_rule: Any = WeightRule.DOWNSTREAM,
-        queue: str = "default",
+        queue: str = installation_defaults.QUEUE,
         pool: str | None = None,
         pool_slots: int = 1,
         sla: timedelta | None = None,

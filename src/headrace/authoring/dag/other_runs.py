@@ -6,7 +6,8 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from headrace.authoring.dag.context import Engine, current_engine
+from headrace.authoring.asking import Engine
+from headrace.authoring.dag.context import current_engine
 
 _IN_AIRFLOW = {"canceled": "failed"}
 """A run or task that was stopped has no word of its own there."""

@@ -8,15 +8,18 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from headrace.authoring.dag.context import Context, Engine
-from headrace.authoring.dag.exceptions import AirflowException
+from headrace.authoring.asking import Engine
+from headrace.authoring.dag.connections import Connection
+from headrace.authoring.dag.context import Context
 from headrace.authoring.dag.expansion import instance_count
 from headrace.authoring.dag.macros import Macros
 from headrace.authoring.dag.neighbours import neighbour_dates
 from headrace.authoring.dag.other_runs import OtherRuns
 from headrace.authoring.dag.params import merged_params
-from headrace.authoring.dag.values import decode_value, encode_value, length_of
-from headrace.authoring.dag.variables import Connection, Lookup, VariableLookup
+from headrace.authoring.dag.pulling import Pull
+from headrace.authoring.dag.values import decode_value, length_of
+from headrace.authoring.dag.variables import Lookup, VariableLookup
+from headrace.authoring.dag.xcom import has_custom_backend, serialized
 from headrace.authoring.dag.xcom_arg import RETURN_VALUE
 
 
@@ -159,7 +162,7 @@ class TaskInstance(OtherRuns):
         """Store a named result; it reaches the other tasks when this one ends."""
         if not key:
             raise ValueError("expected the name of a result to be a word, got an empty one")
-        self.pushed[key] = encode_value(value, key)
+        self.pushed[key] = serialized(value, key, self)
         self._values[key] = value
         length = length_of(value)
         if length is None:
@@ -171,7 +174,7 @@ class TaskInstance(OtherRuns):
         self,
         task_ids: str | Iterable[str] | None = None,
         dag_id: str | None = None,
-        key: str = RETURN_VALUE,
+        key: str | None = RETURN_VALUE,
         include_prior_dates: bool = False,
         session: Any = None,
         *,
@@ -179,44 +182,22 @@ class TaskInstance(OtherRuns):
         default: Any = None,
         run_id: str | None = None,
     ) -> Any:
-        """The result of one task, or a list of results of several; a mapped task gives the list of its instances'."""
-        if include_prior_dates:
-            raise AirflowException("xcom_pull cannot look into earlier runs: `include_prior_dates` is not supported")
-        where = _where(self, dag_id, run_id)
+        """The result of one task, or a list of results of several; a mapped task gives those of its instances.
+
+        `key=None` takes any result, `include_prior_dates` looks into earlier runs, too.
+        """
+        pull = Pull(self, self._engine, self._values, key, default, dag_id, run_id, include_prior_dates)
         if task_ids is None:
-            return self._pull_anywhere(key, where, map_indexes, default)
+            return pull.nearest(map_indexes)
         if isinstance(task_ids, str):
-            return self._pull_one(task_ids, key, where, map_indexes, default)
-        ids = list(task_ids)
-        if where or map_indexes is not None or self.task_id in ids:
-            return [self._pull_one(task_id, key, where, map_indexes, default) for task_id in ids]
-        found = self._engine.ask("get_values", tasks=ids, name=key)
-        return [decode_value(found[task_id]) if task_id in found else default for task_id in ids]
+            return pull.one(task_ids, map_indexes)
+        return pull.several(list(task_ids), map_indexes)
 
-    def _pull_one(
-        self, task_id: str, key: str, where: Mapping[str, str], map_indexes: int | Iterable[int] | None, default: Any
-    ) -> Any:
-        if map_indexes is not None and not isinstance(map_indexes, int):
-            return [self._pull_one(task_id, key, where, index, default) for index in map_indexes]
-        if task_id == self.task_id and not where and map_indexes in (None, self.map_index) and key in self._values:
-            return self._values[key]
-        index = None if map_indexes is None or map_indexes < 0 else map_indexes
-        try:
-            return decode_value(self._engine.ask("get_value", task=task_id, name=key, map_index=index, **where))
-        except LookupError:
-            return default
-
-    def _pull_anywhere(self, key: str, where: Mapping[str, str], map_indexes: Any, default: Any) -> Any:
-        """This task's own value; if it has none, that of the last task before it that has one."""
-        if where:
-            return self._pull_one(self.task_id, key, where, map_indexes, default)
-        if key in self._values:
-            return self._values[key]
-        before = self.task.get_flat_relative_ids(upstream=True)
-        ids = [task_id for task_id in self.dag.topological_ids() if task_id in before]
-        found = self._engine.ask("get_values", tasks=ids, name=key) if ids else {}
-        last = next((task_id for task_id in reversed(ids) if task_id in found), None)
-        return default if last is None else decode_value(found[last])
+    def forget(self, key: str | None) -> None:
+        """Take back what was pushed under this name, or everything."""
+        for name in list(self.pushed) if key is None else [key]:
+            for kept in (self.pushed, self.lengths, self._values):
+                kept.pop(name, None)
 
     def length_of(self, task_id: str) -> int:
         """How many elements another task's result has to map over. LookupError if there is no result."""
@@ -224,21 +205,14 @@ class TaskInstance(OtherRuns):
 
     def element_of(self, task_id: str, index: int) -> tuple[str, Any]:
         """One element of another task's result: ("element", x), ("pair", (key, x)), or ("whole", all of it)."""
+        if has_custom_backend():
+            # What is stored is the backend's own, so that only it knows of elements.
+            return "whole", self.xcom_pull(task_id)
         ((kind, value),) = self._engine.ask("get_element", task=task_id, index=index).items()
         return kind, (value[0], decode_value(value[1])) if kind == "pair" else decode_value(value)
 
     def get_template_context(self) -> Context:
         return task_context(self)
-
-
-def _where(instance: TaskInstance, dag_id: str | None, run_id: str | None) -> dict[str, str]:
-    where: dict[str, str] = {}
-    if dag_id is not None and dag_id != instance.dag_id:
-        where["workflow"] = dag_id
-        where["run_key"] = run_id or instance.run_id
-    elif run_id is not None and run_id != instance.run_id:
-        where["run_key"] = run_id
-    return where
 
 
 def task_context(instance: TaskInstance) -> Context:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import uuid
 from collections.abc import Callable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
 import msgspec
 
 from headrace.authoring.dag.exceptions import SerializationError
+from headrace.authoring.dag.value_classes import dump_object, load_object
+from headrace.authoring.dag.value_plugins import serializer_named, serializer_of
 
 _TYPE = "__type"
 _VALUE = "__value"
@@ -19,8 +21,8 @@ _LARGEST_PLAIN_INT = 2**63 - 1
 
 
 def encode_value(value: Any, name: str) -> bytes:
-    """A result as JSON; SerializationError names the type that has no JSON form."""
-    return msgspec.json.encode(_to_json(value, name))
+    """A result as JSON text."""
+    return msgspec.json.encode(to_json(value, name))
 
 
 def decode_value(value: Any) -> Any:
@@ -39,7 +41,8 @@ def length_of(value: Any) -> int | None:
     return len(value) if isinstance(value, list | tuple | set | frozenset | Mapping) else None
 
 
-def _to_json(value: Any, name: str) -> Any:
+def to_json(value: Any, name: str) -> Any:
+    """A result as JSON values; SerializationError names the type that has no JSON form."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -49,7 +52,7 @@ def _to_json(value: Any, name: str) -> Any:
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else _envelope("float", str(float(value)))
     if isinstance(value, list):
-        return [_to_json(item, name) for item in value]
+        return [to_json(item, name) for item in value]
     if isinstance(value, Mapping):
         return _mapping(value, name)
     return _special(value, name)
@@ -57,14 +60,14 @@ def _to_json(value: Any, name: str) -> Any:
 
 def _mapping(value: Mapping[Any, Any], name: str) -> Any:
     if _TYPE not in value and all(isinstance(key, str) for key in value):
-        return {str.__str__(key): _to_json(item, name) for key, item in value.items()}
-    return _envelope("dict", [[_to_json(key, name), _to_json(item, name)] for key, item in value.items()])
+        return {str.__str__(key): to_json(item, name) for key, item in value.items()}
+    return _envelope("dict", [[to_json(key, name), to_json(item, name)] for key, item in value.items()])
 
 
 def _special(value: Any, name: str) -> Any:
     if isinstance(value, tuple | set | frozenset):
         kind = "tuple" if isinstance(value, tuple) else "set" if isinstance(value, set) else "frozenset"
-        return _envelope(kind, [_to_json(item, name) for item in value])
+        return _envelope(kind, [to_json(item, name) for item in value])
     if isinstance(value, datetime):
         return _envelope("datetime", value.isoformat())
     if isinstance(value, date):
@@ -75,6 +78,19 @@ def _special(value: Any, name: str) -> Any:
         return _envelope("decimal", str(value))
     if isinstance(value, uuid.UUID):
         return _envelope("uuid", str(value))
+    if isinstance(value, timezone):
+        offset = value.utcoffset(None)
+        return _envelope("timezone", offset.total_seconds())
+    return _object(value, name)
+
+
+def _object(value: Any, name: str) -> Any:
+    found = serializer_of(value)
+    if found is not None:
+        return _envelope("plugin", [found[0], to_json(found[1].dump(value), name)])
+    stored = dump_object(value)
+    if stored is not None:
+        return _envelope("object", {**stored, "data": to_json(stored["data"], name)})
     cls = type(value)
     raise SerializationError(
         f"expected the result `{name}` to be made of JSON values, got: {cls.__module__}.{cls.__qualname__}"
@@ -97,7 +113,22 @@ _OPENERS: dict[str, Callable[[Any], Any]] = {
     "timedelta": lambda parts: timedelta(*parts),
     "decimal": Decimal,
     "uuid": uuid.UUID,
+    "timezone": lambda seconds: timezone(timedelta(seconds=seconds)),
+    "plugin": lambda parts: _open_plugin(parts),
+    "object": lambda stored: _open_object(stored),
 }
+
+
+def _open_plugin(parts: list[Any]) -> Any:
+    name, data = parts
+    found = serializer_named(name)
+    if found is None:
+        raise SerializationError(f"a stored result is of the class `{name}`, and no plug-in here knows it")
+    return found.load(decode_value(data))
+
+
+def _open_object(stored: dict[str, Any]) -> Any:
+    return load_object({**stored, "data": decode_value(stored["data"])})
 
 
 def _open(kind: str, value: Any) -> Any:

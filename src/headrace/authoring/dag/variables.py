@@ -1,14 +1,15 @@
-"""Variables and connections, as DAG files read them: from the environment, then from the engine."""
+"""Variables as DAG files and templates read them."""
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from headrace.authoring.dag.context import current_engine
 from headrace.authoring.dag.exceptions import AirflowNotFoundException
+from headrace.authoring.dag.masking import mask_secret
+from headrace.authoring.dag.secrets_backends import find_variable
 from headrace.authoring.dag.xcom_arg import NOTSET
 
 
@@ -22,30 +23,50 @@ class VariableMissing(KeyError):
 class Variable:
     """Named values that are kept outside DAG files."""
 
-    def __init__(self, key: str, value: Any = None) -> None:
+    def __init__(self, key: str, value: Any = None, description: str | None = None) -> None:
         self.key = key
         self.value = value
+        self.description = description
 
     @classmethod
     def get(cls, key: str, default: Any = NOTSET, deserialize_json: bool = False, *, default_var: Any = NOTSET) -> Any:
         """The variable's value; the default, or VariableMissing (a KeyError), if there is none."""
-        value = _find_variable(key)
+        value = find_variable(key)
         if value is None:
             fallback = default if default is not NOTSET else default_var
             if fallback is NOTSET:
                 raise VariableMissing(key)
             return fallback
-        return json.loads(value) if deserialize_json and isinstance(value, str) else value
+        if not deserialize_json or not isinstance(value, str):
+            return value
+        decoded = json.loads(value)
+        mask_secret(decoded, key)
+        return decoded
 
     @staticmethod
     def set(key: str, value: Any, description: str | None = None, serialize_json: bool = False) -> None:
         """Create or replace a variable. Only a running task can do that."""
         text = json.dumps(value, indent=2) if serialize_json else str(value)
-        _engine_for("set a variable").ask("set_variable", name=key, value=text)
+        engine = _engine_for("set a variable")
+        mask_secret(value, key)
+        more = {} if description is None else {"description": description}
+        engine.ask("set_variable", name=key, value=text, **more)
+
+    @classmethod
+    def update(cls, key: str, value: Any, serialize_json: bool = False) -> None:
+        """Replace a variable that exists."""
+        cls.get(key)
+        cls.set(key, value, serialize_json=serialize_json)
 
     @staticmethod
-    def delete(key: str) -> None:
-        _engine_for("delete a variable").ask("delete_variable", name=key)
+    def delete(key: str) -> int:
+        """Delete a variable; how many there were."""
+        return int(_engine_for("delete a variable").ask("delete_variable", name=key) or 0)
+
+    @staticmethod
+    def keys(prefix: str = "") -> list[str]:
+        """The names of the variables that the engine has."""
+        return list(_engine_for("list the variables").ask("list_variables", prefix=prefix))
 
     @classmethod
     def setdefault(cls, key: str, default: Any, description: str | None = None, deserialize_json: bool = False) -> Any:
@@ -57,93 +78,11 @@ class Variable:
         return default
 
 
-def _find_variable(key: str) -> Any:
-    value = os.environ.get(f"AIRFLOW_VAR_{key.upper()}")
-    engine = current_engine()
-    if value is not None or engine is None:
-        return value
-    try:
-        return engine.ask("get_variable", name=key)
-    except LookupError:
-        return None
-
-
 def _engine_for(what: str) -> Any:
     engine = current_engine()
     if engine is None:
         raise RuntimeError(f"cannot {what} here: no task is running")
     return engine
-
-
-class Connection:
-    """How to reach another system."""
-
-    def __init__(
-        self,
-        conn_id: str | None = None,
-        conn_type: str | None = None,
-        description: str | None = None,
-        host: str | None = None,
-        login: str | None = None,
-        password: str | None = None,
-        schema: str | None = None,
-        port: int | None = None,
-        extra: str | Mapping[str, Any] | None = None,
-    ) -> None:
-        self.conn_id = conn_id
-        self.conn_type = conn_type
-        self.description = description
-        self.host = host
-        self.login = login
-        self.password = password
-        self.schema = schema
-        self.port = int(port) if port else None
-        self.extra = extra if isinstance(extra, str | None) else json.dumps(extra)
-
-    @property
-    def extra_dejson(self) -> dict[str, Any]:
-        loaded: dict[str, Any] = json.loads(self.extra) if self.extra else {}
-        return loaded
-
-    def __repr__(self) -> str:
-        return f"<Connection {self.conn_id}>"
-
-    @classmethod
-    def get(cls, conn_id: str) -> Connection:
-        """The connection of that name; AirflowNotFoundException if there is none."""
-        text = os.environ.get(f"AIRFLOW_CONN_{conn_id.upper()}")
-        if text is not None:
-            return _from_json(conn_id, text) if text.lstrip().startswith("{") else _from_uri(conn_id, text)
-        engine = current_engine()
-        if engine is not None:
-            try:
-                return cls(**{**engine.ask("get_connection", name=conn_id), "conn_id": conn_id})
-            except LookupError:
-                pass
-        raise AirflowNotFoundException(f"there is no connection `{conn_id}`")
-
-
-def _from_json(conn_id: str, text: str) -> Connection:
-    return Connection(**{**json.loads(text), "conn_id": conn_id})
-
-
-def _from_uri(conn_id: str, uri: str) -> Connection:
-    # Only environment connections in URI form need it.
-    from urllib.parse import parse_qsl, unquote, urlsplit
-
-    parts = urlsplit(uri)
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
-    conn_type = parts.scheme.replace("-", "_")
-    return Connection(
-        conn_id=conn_id,
-        conn_type="postgres" if conn_type == "postgresql" else conn_type,
-        host=unquote(parts.hostname or "") or None,
-        login=unquote(parts.username or "") or None,
-        password=unquote(parts.password or "") or None,
-        schema=unquote(parts.path[1:]) or None,
-        port=parts.port,
-        extra=query.get("__extra__") or (query or None),
-    )
 
 
 class Lookup:

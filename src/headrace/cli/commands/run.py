@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from headrace.actions.executors import LateBroker, local_executor
+from headrace.actions.executors import LateBroker, LoadingAnswers, local_executor
 from headrace.authoring import language_of
 from headrace.cli.options import given_params, json_option, params_file_option, params_option
 from headrace.cli.parsing import Parsing
@@ -76,8 +76,8 @@ def command(
     """
     settings = _settings(state_dir, logs_dir, url)
     given = given_params(context, params, params_file)
-    parsing = Parsing(file, settings.parser, project)
     broker = LateBroker()
+    parsing = Parsing(file, settings.parser, project, LoadingAnswers(settings, broker))
     executor = local_executor(settings, broker, slots, {_SHOW_PARAMS: "1"} if show_params else None)
     executor.prepare(parsing.source)
     # The file is parsed in one process and loaded for its tasks in another by now; the database library is imported

@@ -19,6 +19,12 @@ _labels = _names(_DAG, "Label", "EdgeModifier")
 _params = _names(_DAG, "Param", "ParamsDict")
 _param_references = _names(f"{_DAG}.params", "DagParam")
 _stored = _names(_DAG, "Variable", "Connection")
+_hook = _names(f"{_DAG}.hooks", "BaseHook")
+_conf = _names(f"{_DAG}.configuration", "conf")
+_masking = _names(f"{_DAG}.masking", "mask_secret", "redact")
+_backend = _names(f"{_DAG}.secrets_backends", "BaseSecretsBackend")
+_logging = _names(f"{_DAG}.logging_mixin", "LoggingMixin")
+_xcom = _names(f"{_DAG}.xcom", "XCom", "BaseXCom")
 _results = _names(_DAG, "XComArg")
 _rules = _names(_DAG, "TriggerRule", "WeightRule")
 _states = _names(_DAG, "State", "TaskInstanceState", "DagRunState")
@@ -105,8 +111,26 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.decorators.base": {},
     "airflow.decorators.python": {},
     "airflow.decorators.task_group": _names(_DAG, "task_group"),
+    "airflow.configuration": _conf | _names(f"{_DAG}.exceptions", "AirflowConfigException"),
+    "airflow.hooks": {},
+    "airflow.hooks.base": _hook,
+    "airflow.hooks.base_hook": _hook,
+    "airflow.secrets": _backend,
+    "airflow.secrets.base_secrets": _backend,
+    "airflow.secrets.environment_variables": _names(f"{_DAG}.secrets_backends", "EnvironmentVariablesBackend"),
+    "airflow.secrets.local_filesystem": _names(f"{_DAG}.secrets_backends", "LocalFilesystemBackend"),
     "airflow.exceptions": _exceptions,
-    "airflow.models": _names(_DAG, "DAG") | _operator | _params | _stored | _results | _run | _mapped | _bag,
+    "airflow.models": (
+        _names(_DAG, "DAG")
+        | _operator
+        | _params
+        | _stored
+        | _results
+        | _run
+        | _mapped
+        | _bag
+        | _names(f"{_DAG}.xcom", "XCom")
+    ),
     "airflow.models.abstractoperator": {},
     "airflow.models.baseoperator": _operator | _edges,
     "airflow.models.connection": _names(_DAG, "Connection"),
@@ -117,6 +141,7 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.models.param": _params | _param_references,
     "airflow.models.taskinstance": _names(f"{_DAG}.task_instance", "TaskInstance"),
     "airflow.models.variable": _names(_DAG, "Variable"),
+    "airflow.models.xcom": _xcom | {"XCOM_RETURN_KEY": f"{_DAG}.xcom_arg:RETURN_VALUE"},
     "airflow.models.xcom_arg": _results,
     "airflow.notifications": {},
     "airflow.notifications.basenotifier": _notifier,
@@ -188,9 +213,20 @@ PATHS: dict[str, dict[str, str]] = {
         | _notifier
         | _retries
         | _parsing
+        | _hook
+        | _names(f"{_DAG}.xcom", "BaseXCom", "XCom")
     ),
     "airflow.sdk.bases": {},
+    "airflow.sdk.bases.hook": _hook,
     "airflow.sdk.bases.notifier": _notifier,
+    "airflow.sdk.bases.xcom": _names(f"{_DAG}.xcom", "BaseXCom"),
+    "airflow.sdk.configuration": _conf,
+    "airflow.sdk.definitions.connection": _names(_DAG, "Connection"),
+    "airflow.sdk.definitions.variable": _names(_DAG, "Variable"),
+    "airflow.sdk.execution_time": {},
+    "airflow.sdk.execution_time.secrets_masker": _masking,
+    "airflow.sdk.execution_time.xcom": _names(f"{_DAG}.xcom", "XCom"),
+    "airflow.sdk.log": _masking,
     "airflow.sdk.bases.operator": _operator | _edges,
     "airflow.sdk.bases.sensor": _sensor_tools,
     "airflow.sdk.definitions": {},
@@ -230,6 +266,10 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.utils.decorators": _names("headrace.compat.airflow.shims", "apply_defaults"),
     "airflow.utils.edgemodifier": _labels,
     "airflow.utils.email": _names("headrace.operators.email", "send_email"),
+    "airflow.utils.log": {},
+    "airflow.utils.log.logging_mixin": _logging,
+    "airflow.utils.log.secrets_masker": _masking,
+    "airflow.utils.module_loading": _names(f"{_DAG}.configuration", "import_string"),
     "airflow.utils.helpers": _names(_DAG, "chain", "cross_downstream"),
     "airflow.utils.state": _states,
     "airflow.utils.task_group": _group,

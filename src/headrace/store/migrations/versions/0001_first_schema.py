@@ -426,16 +426,16 @@ def _create_others() -> None:
         PrimaryKeyConstraint("id", name="pk_nudge"),
     )
     op.create_table(
-        "variable",
+        "kept",
+        Column("kind", Text, nullable=False),
+        Column("scope", Text, nullable=False, comment="a secret's project; empty for what belongs to the installation"),
         Column("name", Text, nullable=False),
-        Column("document", Text, nullable=False),
-        PrimaryKeyConstraint("name", name="pk_variable"),
-    )
-    op.create_table(
-        "connection",
-        Column("name", Text, nullable=False),
-        Column("document", Text, nullable=False),
-        PrimaryKeyConstraint("name", name="pk_connection"),
+        Column("document", Text, nullable=False, comment="JSON, or the sealed form of it"),
+        Column("key_id", Text, comment="which key it is sealed with; NULL: with none"),
+        Column("description", Text),
+        Column("changed_at", BigInteger, nullable=False),
+        PrimaryKeyConstraint("kind", "scope", "name", name="pk_kept"),
+        CheckConstraint("kind IN ('variable', 'connection', 'secret')", name=op.f("ck_kept_kind")),
     )
     op.create_table(
         "counter",
