@@ -124,6 +124,7 @@ def test_a_group_that_never_opened_is_decided_again_when_a_task_in_it_is_marked(
     assert run.states()["+main+group"] == "upstream_failed"
     run.mark("failed", "+inner")
     assert run.states()["+main+group"] == "upstream_failed"
+    engine.settle()
     assert run.state == "failed"
 
 
