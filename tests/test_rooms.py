@@ -51,7 +51,7 @@ MAY_IMPORT = {
     "secrets": {"settings", "store", "logs"},
     # who asks and watches
     "actions": {
-        *("archives", "projects", "store", "state", "definition", "timetable", "settings", "secrets"),
+        *("archives", "authoring", "projects", "store", "state", "definition", "timetable", "settings", "secrets"),
         *("agent", "scheduler", "triggerer", "executor", "handoff", "logs"),  # composed by `run` and `standalone`
     },
     "api": {"actions", "store", "logs"},

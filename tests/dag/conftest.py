@@ -88,6 +88,12 @@ class FakeEngine:
             raise MissingError(name)
         return self.connections[name]
 
+    def _get_previous_run(self, is_success=False):
+        raise MissingError("previous run")
+
+    def _get_triggering_events(self):
+        return []
+
 
 class Project:
     """One Python file that is written, loaded and whose tasks are run one try at a time."""

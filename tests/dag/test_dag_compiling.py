@@ -301,9 +301,3 @@ def test_mapping_mistakes_are_found_when_the_file_is_loaded(project, body, error
 
     with pytest.raises(HeadraceError, match=error):
         project.nodes(MAPPED.format(body=body))
-
-
-def test_a_continuous_schedule_is_refused_with_its_line(project):
-    with pytest.raises(DefinitionError, match="`@continuous` is not supported yet") as caught:
-        project.workflow(with_dag("schedule='@continuous', max_active_runs=1"))
-    assert caught.value.line is not None

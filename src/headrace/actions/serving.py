@@ -14,6 +14,7 @@ from headrace.actions.parts import Parts
 from headrace.actions.run_journal import RunJournal
 from headrace.agent import Agent
 from headrace.projects.syncing import ProjectSync
+from headrace.projects.timetable_teller import TimetableTeller
 from headrace.scheduler import Scheduler, SchedulerOptions
 from headrace.settings import ProjectFolder
 from headrace.triggerer import Triggerer
@@ -93,6 +94,21 @@ class TriggererServer:
         self._triggerer.stop()
 
 
+class ProjectServer:
+    """Workflow files, followed in one thread and asked for their times in another."""
+
+    def __init__(self, sync: ProjectSync, teller: TimetableTeller) -> None:
+        self._servers = (sync, teller)
+
+    def start(self) -> None:
+        for server in self._servers:
+            server.start()
+
+    def stop(self) -> None:
+        for server in reversed(self._servers):
+            server.stop()
+
+
 class Serving:
     """Starts servers in their order and stops them in the opposite one, on one store."""
 
@@ -144,10 +160,13 @@ def serve_triggerer(parts: Parts, name: str = "", *, is_announced: bool = False)
     return TriggererServer(parts.triggerer(name=name), is_announced=is_announced)
 
 
-def serve_projects(parts: Parts, folders: Sequence[ProjectFolder]) -> ProjectSync:
-    """What the project folders say, saved as it changes."""
-    answers = LoadingAnswers(parts.settings, parts.broker())
-    return ProjectSync(parts.store, parts.clock, folders, parts.settings.parser, answers=answers)
+def serve_projects(parts: Parts, folders: Sequence[ProjectFolder]) -> ProjectServer:
+    """What the project folders say, saved as it changes, and the times that only they can tell."""
+    parser, answers = parts.settings.parser, LoadingAnswers(parts.settings, parts.broker())
+    return ProjectServer(
+        ProjectSync(parts.store, parts.clock, folders, parser, answers=answers),
+        TimetableTeller(parts.store, parts.clock, parser, answers),
+    )
 
 
 def _delete_logs(folder: Path, paths: Sequence[str]) -> None:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 
+from headrace.clock import to_micros
 from headrace.definition import Workflow
 from headrace.errors import UsageError
 from headrace.timetable import Slot, manual_slot, timetable_for, zone_of
 
 WORDS = ("now", "hourly", "daily", "schedule", "last")
+NO_TIME = "none"
+"""What a person says for a run that is for no time at all."""
 
 
-def slot_of(workflow: Workflow, text: str | None, now: datetime) -> Slot:
-    """The slot of a run for the time that `text` says, by the workflow's clock; without text: for now."""
-    return manual_slot(workflow, logical_time(workflow, text, now))
+def slot_of(workflow: Workflow, text: str | None, now: datetime) -> Slot | None:
+    """The slot of a run for the time that `text` says, by the workflow's clock; without text: for now.
+
+    None if it is for no time.
+    """
+    return None if text == NO_TIME else manual_slot(workflow, logical_time(workflow, text, now))
 
 
 def logical_time(workflow: Workflow, text: str | None, now: datetime) -> datetime:
@@ -35,7 +41,7 @@ def _last_scheduled(workflow: Workflow, now: datetime) -> datetime:
     if workflow.schedule is None:
         raise UsageError(f"workflow `{workflow.name}` has no schedule", hint="use `daily`, `hourly`, `now` or a date")
     timetable = timetable_for(workflow.schedule, workflow.timezone)
-    slot = timetable.previous(timetable.slot_at(now))
+    slot = timetable.previous(timetable.slot_at(now)) if timetable.is_periodic else None
     if slot is None:
         raise UsageError(f"the schedule of `{workflow.name}` has no time before now", hint="use `now` or a date")
     return slot.logical_time
@@ -54,16 +60,25 @@ def _moment(text: str) -> datetime:
     return datetime.fromisoformat(re.sub(r" ([+-]\d\d:?\d\d|Z)$", r"\1", text.strip()))
 
 
+def parse_time(text: str | None) -> int | None:
+    """An instant that a person typed; in UTC unless it says otherwise, as no workflow's clock could be meant."""
+    return None if text is None else to_micros(_instant(text, UTC))
+
+
 def _date(workflow: Workflow, text: str) -> datetime:
+    return _instant(text, zone_of(workflow.timezone))
+
+
+def _instant(text: str, zone: tzinfo) -> datetime:
     try:
         moment = _moment(text)
     except ValueError:
         raise UsageError(
             f"expected a date such as `2026-02-03`, `2026-02-03 04:05:06` or `2026-02-03T04:05:06Z`, got: `{text}`",
-            hint=f"or one of the words {', '.join(f'`{word}`' for word in WORDS)}",
+            hint=f"or one of the words {', '.join(f'`{word}`' for word in (*WORDS, NO_TIME))}",
         ) from None
     if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=zone_of(workflow.timezone))
+        moment = moment.replace(tzinfo=zone)
     try:
         return moment.astimezone(UTC)
     except OverflowError:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import secrets
 from datetime import datetime
 from typing import Any
 
 from headrace.actions.finding import find_workflow
 from headrace.actions.params import check_params
 from headrace.actions.sessions import slot_of
+from headrace.actions.told_times import told_slot
 from headrace.clock import Clock, iso, to_micros
 from headrace.definition import Workflow
-from headrace.errors import StateError
+from headrace.errors import StateError, UsageError
 from headrace.store import (
     ORDINARY,
     AttemptPlan,
@@ -19,6 +22,7 @@ from headrace.store import (
     RunRow,
     Store,
     Transaction,
+    Version,
     create_run,
     current_version_of,
     get_run,
@@ -26,6 +30,10 @@ from headrace.store import (
     start_attempt,
     start_queued_runs,
 )
+from headrace.timetable import Slot
+
+_KEY = re.compile(r"[A-Za-z0-9_.~:+-]+")
+_OTHER_TYPES = ("scheduled__", "backfill__", "asset_triggered__")
 
 
 def trigger(
@@ -36,13 +44,21 @@ def trigger(
     params: dict[str, Any] | None = None,
     session: str | None = None,
     run_key: str | None = None,
+    note: str | None = None,
 ) -> RunRow:
     """Create a run of the workflow with this name and start it, unless its limits or a pause make it wait."""
+    if run_key is not None:
+        _check_key(run_key)
+    with store.read() as tx:
+        version = _current(tx, find_workflow(tx, name).id)
+    now = clock.now()
+    told = told_slot(version, session, now)
 
     def work(tx: Transaction) -> RunRow:
         row = find_workflow(tx, name)
-        workflow = tx.shared(Definitions).version(tx, current_version_of(tx, row.id)).workflow
-        return create_manual_run(tx, row.id, workflow, clock.now(), params or {}, session, run_key)
+        workflow = _current(tx, row.id).workflow
+        slot = told or slot_of(workflow, session, now)
+        return _create(tx, row.id, workflow, now, params or {}, slot, run_key, note=note)
 
     return store.transact(work)
 
@@ -64,22 +80,52 @@ def create_manual_run(
 
     A private run starts at once, whatever limits and pauses say, and beside any other unless it is not repeatable.
     """
-    check_params(workflow, params)
     slot = slot_of(workflow, session, now)
+    return _create(
+        tx,
+        workflow_id,
+        workflow,
+        now,
+        params,
+        slot,
+        run_key,
+        is_private=is_private,
+        is_repeatable=is_repeatable,
+        plan=plan,
+    )
+
+
+def _create(
+    tx: Transaction,
+    workflow_id: int,
+    workflow: Workflow,
+    now: datetime,
+    params: dict[str, Any],
+    slot: Slot | None,
+    run_key: str | None,
+    *,
+    is_private: bool = False,
+    is_repeatable: bool | None = None,
+    plan: AttemptPlan = ORDINARY,
+    note: str | None = None,
+) -> RunRow:
+    check_params(workflow, params)
     new = NewRun(
         workflow_id=workflow_id,
-        key=run_key or f"manual__{now.isoformat()}",
-        logical_at=to_micros(slot.logical_time),
-        interval_start=to_micros(slot.interval_start),
-        interval_end=to_micros(slot.interval_end),
+        key=run_key or f"manual__{now.isoformat()}" + ("" if slot else f"_{secrets.token_hex(4)}"),
+        logical_at=None if slot is None else to_micros(slot.logical_time),
+        interval_start=None if slot is None else to_micros(slot.interval_start),
+        interval_end=None if slot is None else to_micros(slot.interval_end),
         params=params,
         is_repeatable=is_private if is_repeatable is None else is_repeatable,
         plan=plan,
+        note=note,
     )
     run_id = create_run(tx, new, to_micros(now))
     if run_id is None:
+        also = f" or one for {iso(slot.logical_time)}" if slot else ""
         raise StateError(
-            f"workflow `{workflow.name}` already has a run `{new.key}` or one for {iso(slot.logical_time)}",
+            f"workflow `{workflow.name}` already has a run `{new.key}`{also}",
             hint="`headrace clear` or `headrace retry` runs it again",
         )
     if is_private:
@@ -90,3 +136,14 @@ def create_manual_run(
     run = get_run(tx, run_id)
     assert run is not None, "inserted a moment ago"
     return run
+
+
+def _current(tx: Transaction, workflow_id: int) -> Version:
+    return tx.shared(Definitions).version(tx, current_version_of(tx, workflow_id))
+
+
+def _check_key(key: str) -> None:
+    if _KEY.fullmatch(key) is None or ".." in key:
+        raise UsageError(f"expected a run's name to be made of letters, digits and `_.~:+-`, got: `{key}`")
+    if key.startswith(_OTHER_TYPES):
+        raise UsageError(f"a run that is started by hand cannot be called `{key}`: such names are for other runs")

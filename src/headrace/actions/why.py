@@ -15,6 +15,7 @@ from headrace.store import (
     TaskRow,
     Transaction,
     failed_tasks,
+    get_backfill,
     list_tasks,
     live_agents,
     running_runs,
@@ -60,10 +61,15 @@ def _queued(tx: Transaction, run: RunRow, now: int) -> Reason:
     if run.run_after > now:
         text = f"{begin} until {instant(run.run_after)} (in {span(now, run.run_after)}): it may not start earlier"
         return Reason(None, run.state, "run_after", text, run.created_at, run.run_after)
-    running = running_runs(tx, run.workflow_id)
+    backfill = None if run.backfill_id is None else get_backfill(tx, run.backfill_id)
+    if backfill is not None and backfill.is_paused:
+        text = f"{begin} since {instant(since)}: its backfill {backfill.id} is paused"
+        return Reason(None, run.state, "paused", text, since, hint=f"`headrace backfill unpause {backfill.id}`")
+    running = running_runs(tx, run.workflow_id, backfill_id=run.backfill_id)
     if run.max_active_runs is not None and len(running) >= run.max_active_runs:
+        of_backfill = "" if backfill is None else f" of backfill {backfill.id}"
         text = (
-            f"{begin} since {instant(since)}: max_active_runs is {run.max_active_runs}"
+            f"{begin} since {instant(since)}: max_active_runs{of_backfill} is {run.max_active_runs}"
             f" and {_run_names(running)} is not done"
         )
         return Reason(None, run.state, "max_active_runs", text, since)

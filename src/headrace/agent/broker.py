@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from headrace.agent.answers import asset_events_answer, described_event, described_run
 from headrace.agent.run_desk import RunDesk
 from headrace.clock import Clock, SystemClock
 from headrace.definition import NOTIFY
@@ -23,12 +24,15 @@ from headrace.store import (
     TaskValues,
     attempt_of_run,
     delete_values,
+    list_assets,
     named_values,
     newest_attempt_with_value,
+    previous_run,
     result_length,
     revision_content,
     set_value,
     task_values,
+    triggering_events,
 )
 
 
@@ -66,6 +70,10 @@ class Broker:
             "get_connection": self._get_connection,
             "get_secret": self._get_secret,
             "get_notification": self._get_notification,
+            "get_asset": self._get_asset,
+            "get_asset_events": self._get_asset_events,
+            "get_triggering_events": self._get_triggering_events,
+            "get_previous_run": self._get_previous_run,
             "mask": self._nothing,
             **{name: _encoded(verb) for name, verb in self.runs.verbs.items()},
         }
@@ -210,6 +218,38 @@ class Broker:
         if self._notification is None or self._notification.type is None or request.node.operator != NOTIFY:
             raise Missing
         return _raw(asdict(self._notification))
+
+    def _get_asset(self, request: TaskRequest, name: str) -> msgspec.Raw:
+        with self._store.read() as tx:
+            found = list_assets(tx, name=name)
+        if not found:
+            raise Missing
+        row = found[0]
+        return _raw({"name": row.name, "uri": row.uri, "group": row.group, "extra": msgspec.Raw(row.extra.encode())})
+
+    def _get_asset_events(
+        self,
+        request: TaskRequest,
+        asset: str | None = None,
+        alias: str | None = None,
+        after: str | None = None,
+        before: str | None = None,
+        ascending: bool = True,
+        limit: int | None = None,
+    ) -> msgspec.Raw:
+        with self._store.read() as tx:
+            return asset_events_answer(tx, asset, alias, after, before, ascending, limit)
+
+    def _get_triggering_events(self, request: TaskRequest) -> msgspec.Raw:
+        with self._store.read() as tx:
+            return _raw([described_event(row) for row in triggering_events(tx, request.run.run_id)])
+
+    def _get_previous_run(self, request: TaskRequest, is_success: bool = False) -> msgspec.Raw:
+        with self._store.read() as tx:
+            found = previous_run(tx, request.run.run_id, "success" if is_success else "")
+        if found is None:
+            raise Missing
+        return _raw(described_run(found))
 
     def _nothing(self, request: TaskRequest, **_: Any) -> msgspec.Raw:
         return _raw(None)  # the executor, which writes the log, has taken note already

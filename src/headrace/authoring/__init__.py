@@ -4,6 +4,14 @@ A language is known by its files' suffix. Its loader executes or reads one file 
 what else the loaded file holds (DAG objects, raw YAML) is for the task runner of the same language.
 """
 
-from headrace.authoring.languages import LoadedFile, language_of, load_file, suffixes
+from headrace.authoring.languages import (
+    LoadedFile,
+    SlotQuestion,
+    TellsSlots,
+    ToldSlot,
+    language_of,
+    load_file,
+    suffixes,
+)
 
-__all__ = ["LoadedFile", "language_of", "load_file", "suffixes"]
+__all__ = ["LoadedFile", "SlotQuestion", "TellsSlots", "ToldSlot", "language_of", "load_file", "suffixes"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
-from headrace.definition import Workflow
+from headrace.definition import Data, Workflow
 from headrace.errors import LoadError
 
 
@@ -16,6 +17,35 @@ class LoadedFile(Protocol):
     @property
     def workflows(self) -> tuple[Workflow, ...]:
         """The compiled and checked workflows of the file, in file order."""
+        ...
+
+
+class SlotQuestion(Data, frozen=True, kw_only=True):
+    """When is a workflow due whose times only user code can tell?"""
+
+    workflow: str
+    last_start: datetime | None = None
+    last_end: datetime | None = None
+    """The period of the last run that its schedule started."""
+    manual_at: datetime | None = None
+    """If given, what is asked for is the period of a run that a person starts at this time."""
+
+
+class ToldSlot(Data, frozen=True, kw_only=True):
+    """What user code has answered."""
+
+    logical_time: datetime
+    run_at: datetime
+    interval_start: datetime
+    interval_end: datetime
+
+
+@runtime_checkable
+class TellsSlots(Protocol):
+    """A workflow file that knows times which nobody else can compute."""
+
+    def tell_slot(self, question: SlotQuestion) -> ToldSlot | None:
+        """The answer; None: there is no more run."""
         ...
 
 

@@ -7,9 +7,11 @@ from importlib import import_module
 from typing import Any
 
 import click
+import msgspec
 
 from headrace.actions.params import parse_params
 from headrace.cli.digdag_options import common_params
+from headrace.errors import UsageError
 
 store_option = click.option(
     "--store", "url", metavar="URL", help="Database, as `sqlite:///PATH` or `postgresql://…`; else the `store` setting."
@@ -22,9 +24,12 @@ params_option = click.option(
     "-p", "--param", "params", multiple=True, metavar="KEY=VALUE",
     help="A parameter of the run. A value that is JSON (5, true, [1], \"5\") is taken as such, others are strings.",
 )  # fmt: skip
+conf_option = click.option(
+    "-c", "--conf", metavar="JSON", help="Parameters of the run as one JSON object; `-p` overrides them."
+)
 session_option = click.option(
-    "--logical-date", "--session", "session", metavar="TIME",
-    help="What the run is for: a date, or `now`, `hourly`, `daily`, `schedule`, `last`. Without it: now.",
+    "-l", "--logical-date", "--session", "session", metavar="TIME",
+    help="What the run is for: a date, or `now`, `hourly`, `daily`, `schedule`, `last`, `none`. Without it: now.",
 )  # fmt: skip
 params_file_option = click.option(
     "-P", "--params-file", metavar="FILE", help="Parameters in YAML; those of `-p` win.",
@@ -48,3 +53,16 @@ def given_params(context: click.Context, pairs: Iterable[str], file: str | None)
     # Only where there is a file: reading YAML costs more than most commands.
     from_file = import_module("headrace.cli.params_files").read_params_file(file) if file is not None else {}
     return {**common_params(context), **from_file, **parse_params(pairs)}
+
+
+def parse_conf(text: str | None, option: str = "--conf") -> dict[str, Any]:
+    """The JSON object that an option was given."""
+    if text is None:
+        return {}
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
+        raise UsageError(f"expected `{option}` to be a JSON object, got: `{text}` ({error})") from None
+    if not isinstance(value, dict):
+        raise UsageError(f"expected `{option}` to be a JSON object, got: `{text}`")
+    return value

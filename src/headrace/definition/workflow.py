@@ -206,13 +206,26 @@ class Schedule(Data, frozen=True, kw_only=True):
     spec: dict[str, Any] = {}
     catch_up: Literal["all", "latest"] = "latest"
     """After a pause or an outage: start every missed run, or only the newest one."""
-    overlap: Literal["allow", "skip"] = "allow"
-    """While an earlier run is still going: start anyway (within `max_active_runs`), or leave this time out."""
+    overlap: Literal["allow", "skip", "wait"] = "allow"
+    """While an earlier run is still going: start anyway (within `max_active_runs`), leave this time out, or wait."""
     start_at: str | None = None
     end_at: str | None = None
     """ISO 8601 instants between which logical times must lie, both included."""
     skip_delayed_seconds: float | None = None
     """A run that is later than this when its turn comes is left out."""
+
+
+class AssetUse(Data, frozen=True, kw_only=True):
+    """An asset, or an alias of assets, that a workflow is scheduled on, updates or reads."""
+
+    name: str
+    kind: Literal["asset", "alias"] = "asset"
+    role: Literal["schedule", "outlet", "inlet"]
+    task: str = ""
+    """The key of the node that updates or reads it."""
+    uri: str = ""
+    group: str = "asset"
+    extra: dict[str, Any] = {}
 
 
 class Workflow(Data, frozen=True, kw_only=True):
@@ -229,6 +242,7 @@ class Workflow(Data, frozen=True, kw_only=True):
     param_schemas: dict[str, dict[str, Any]] = {}
     """JSON schemas of parameters; one that has a schema and no default must be given when a run is started."""
     schedule: Schedule | None = None
+    assets: tuple[AssetUse, ...] = ()
     max_active_runs: int | None = None
     max_active_tasks: int | None = None
     """How many tasks may be active at once …"""

@@ -43,6 +43,14 @@ class Channel(Protocol):
           get_secret(name)                         a secret of the project
           get_notification()                       how people are told of failures, as the settings say; MissingError
                                                    if they are not told
+          get_asset(name)                          {"name", "uri", "group", "extra"} of an asset
+          get_asset_events(asset=None, alias=None, after=None, before=None, ascending=True, limit=None)
+              events of an asset, or those that came through an alias, oldest first: [{"id", "asset", "uri", "group",
+              "extra", "timestamp", "aliases", "workflow", "run_key", "task", "map_index"}]
+          get_triggering_events()                  the events that started the asking task's run, in the same form
+          get_previous_run(is_success=False)       the run before this one by logical time, or the last before it that
+              succeeded: {"run_key", "run_type", "state", "logical_time", "interval_start", "interval_end",
+              "started_at", "ended_at"}. MissingError if there is none.
           mask(values, name=None)                  replace these strings in this try's log from now on; with a name,
                                                    only what is a secret by that name or by one inside a value
 

@@ -122,6 +122,19 @@ class TaskRequest(Data, frozen=True, kw_only=True):
     """Between SIGTERM and SIGKILL."""
 
 
+class AssetEvent(Data, frozen=True, kw_only=True):
+    """A task has updated an asset."""
+
+    asset: str
+    uri: str = ""
+    """Of an asset that no definition has named before."""
+    group: str = "asset"
+    extra: dict[str, Any] = {}
+    """What the task has to say about it."""
+    aliases: tuple[str, ...] = ()
+    """The names through which it was found."""
+
+
 class TaskResult(Data, frozen=True, kw_only=True):
     """How one try ended. Exactly one reaches the engine for each request, whatever happens to the process."""
 
@@ -150,6 +163,8 @@ class TaskResult(Data, frozen=True, kw_only=True):
     """Branching: of the direct downstream tasks only these go on, the others are skipped. None: no branching."""
     skipped: tuple[str, ...] = ()
     """Short circuit: these tasks (direct or not) are skipped."""
+    events: tuple[AssetEvent, ...] = ()
+    """success: the assets that the task has updated."""
     error: TaskError | None = None
     is_retryable: bool = True
     """False: the failure is final, whatever tries are left."""

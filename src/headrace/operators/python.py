@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 from headrace.authoring.dag import BaseOperator, Context
+from headrace.authoring.dag.assets import Metadata
 
 log = logging.getLogger("airflow.task")
 
@@ -68,7 +69,23 @@ class PythonOperator(BaseOperator):
             import asyncio
 
             return asyncio.run(value)
+        if self.outlets and inspect.isgenerator(value):
+            return _heard(value, context["outlet_events"])
         return value
+
+
+def _heard(said: Any, outlet_events: Any) -> Any:
+    """What a function returns that yields what it has to say about its outlets."""
+    while True:
+        try:
+            one = next(said)
+        except StopIteration as end:
+            return end.value
+        if isinstance(one, Metadata):
+            if one.alias is not None:
+                outlet_events[one.alias].add(one.asset, extra=one.extra)
+            else:
+                outlet_events[one.asset].extra.update(one.extra)
 
 
 def arguments_for(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from headrace.authoring import SlotQuestion, ToldSlot
 from headrace.definition import Data, Workflow
 
 MAX_OUTCOME_BYTES = 64 * 1024 * 1024
@@ -40,6 +41,8 @@ class ParsedFile(Data, frozen=True, kw_only=True):
     seconds: float = 0.0
     content: bytes | None = None
     """The very bytes that were loaded, unless they are many or could not be loaded."""
+    slot: ToldSlot | None = None
+    """The answer, if the file was loaded to be asked something."""
 
 
 class ParseRequest(Data, frozen=True, kw_only=True, tag="request"):
@@ -47,6 +50,8 @@ class ParseRequest(Data, frozen=True, kw_only=True, tag="request"):
     file: str
     timeout_seconds: float
     memory_mb: int
+    question: SlotQuestion | None = None
+    """Asked of the file once it is loaded, in place of its workflows."""
 
 
 class Outcome(Data, frozen=True, kw_only=True):
@@ -54,6 +59,7 @@ class Outcome(Data, frozen=True, kw_only=True):
 
     workflows: tuple[Workflow, ...] = ()
     error: SourceError | None = None
+    slot: ToldSlot | None = None
 
 
 class ParseReply(Data, frozen=True, kw_only=True, tag="reply"):
@@ -98,6 +104,7 @@ def parsed_file(request: ParseRequest, reply: ParseReply) -> ParsedFile:
         output=reply.output,
         seconds=reply.seconds,
         content=reply.content if error is None else None,
+        slot=outcome.slot,
     )
 
 

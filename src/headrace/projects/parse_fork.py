@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from headrace.authoring import LoadedFile
+from headrace.authoring import LoadedFile, TellsSlots
 from headrace.authoring.asking import Asking, enter_loading
 from headrace.definition import to_json
 from headrace.errors import HeadraceError
@@ -100,7 +100,10 @@ def _set_limit(kind: int, limit: int) -> None:
 def _load(request: ParseRequest, content: bytes, loader: Loader) -> Outcome:
     sys.argv = [request.file]
     try:
-        return Outcome(workflows=tuple(loader(Path(request.root), request.file, content).workflows))
+        loaded = loader(Path(request.root), request.file, content)
+        if request.question is not None:
+            return Outcome(slot=loaded.tell_slot(request.question) if isinstance(loaded, TellsSlots) else None)
+        return Outcome(workflows=tuple(loaded.workflows))
     except BaseException as error:
         # Whatever stopped the file must not stop the report, which may need memory, too.
         resource.setrlimit(resource.RLIMIT_AS, (resource.getrlimit(resource.RLIMIT_AS)[1],) * 2)

@@ -17,6 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
+import msgspec
+
+from headrace.authoring import SlotQuestion
 from headrace.handoff import Answer, Ask, Reader, send
 from headrace.projects.outcome import ParsedFile, ParseReply, ParseRequest, hiding, parsed_file
 from headrace.settings import without_keys
@@ -113,7 +116,13 @@ class ParsePool:
 
     def parse(self, root: Path, files: Iterable[str]) -> Iterator[ParsedFile]:
         """Load files of one project. Results come as they are ready; closing the iterator stops what still runs."""
-        waiting = [self._request(root, file) for file in reversed(list(files))]
+        yield from self._parse([self._request(root, file) for file in reversed(list(files))])
+
+    def ask(self, root: Path, file: str, question: SlotQuestion) -> ParsedFile:
+        """Load one file and ask it something."""
+        return next(self._parse([msgspec.structs.replace(self._request(root, file), question=question)]))
+
+    def _parse(self, waiting: list[ParseRequest]) -> Iterator[ParsedFile]:
         with selectors.DefaultSelector() as selector:
             busy: set[_Worker] = set()
             try:

@@ -26,6 +26,7 @@ from headrace.store import (
     delete_schedule,
     ensure_project,
     lock_schedules_of_file,
+    save_asset_uses,
     save_error,
     save_file,
     save_schedule,
@@ -114,6 +115,8 @@ def _save_workflows(tx: Transaction, project_id: int, parsed: ParsedFile, now: d
     schedules = lock_schedules_of_file(tx, project_id, parsed.file)
     saved = save_file(tx, project_id, parsed.file, parsed.digest, parsed.workflows, to_micros(now), parsed.content)
     for one, workflow in zip(saved, parsed.workflows, strict=True):
+        if one.is_changed or one.is_new:
+            save_asset_uses(tx, one.id, workflow.assets, to_micros(now))
         _save_schedule(tx, one.id, workflow, schedules.get(one.id), now)
     return saved
 
@@ -132,7 +135,17 @@ def _save_schedule(
         return
     last = None if before is None else before.last_logical_at
     slot = timetable.first(now) if last is None else timetable.following(timetable.slot_at(from_micros(last)))
-    save_schedule(tx, schedule_row(workflow_id, digest, slot, last))
+    save_schedule(tx, _with_others(schedule_row(workflow_id, digest, slot, last), before, workflow, to_micros(now)))
+
+
+def _with_others(row: ScheduleRow, before: ScheduleRow | None, workflow: Workflow, now: int) -> ScheduleRow:
+    """The schedule with what the clock does not tell: events that may wait for it, times that only user code knows."""
+    assert workflow.schedule is not None, "checked by the caller"
+    if before is not None:
+        row = row._replace(last_interval_start=before.last_interval_start, last_interval_end=before.last_interval_end)
+    if workflow.schedule.type == "assets" and row.run_at is None:
+        return row._replace(run_at=now)
+    return row._replace(slots_wanted_at=now) if workflow.schedule.type == "custom" else row
 
 
 def schedule_digest(workflow: Workflow) -> str:

@@ -103,6 +103,7 @@ def _success(request: TaskRequest, outcome: Outcome) -> TaskResult:
         export=outcome.export,
         store=outcome.store,
         reset=outcome.reset,
+        events=outcome.events,
     )
 
 

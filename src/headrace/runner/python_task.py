@@ -16,6 +16,9 @@ from typing import Any
 import msgspec
 
 from headrace.authoring.dag import DAG
+from headrace.authoring.dag.asset_events import emitted
+from headrace.authoring.dag.asset_uses import assets_in
+from headrace.authoring.dag.assets import Asset
 from headrace.authoring.dag.context import Context, enter_task, leave_task
 from headrace.authoring.dag.deferral import deferral_of
 from headrace.authoring.dag.exceptions import (
@@ -39,6 +42,7 @@ from headrace.authoring.dag.task_instance import DagRun, TaskInstance, context_e
 from headrace.definition import Node
 from headrace.handoff import (
     RETURN_VALUE,
+    AssetEvent,
     Channel,
     RunContext,
     Source,
@@ -149,7 +153,20 @@ class _Try:
             return self._after_exception(error)
         self._instance.state = "success"
         self._call_back("success")
-        return self._result("success", followed=self._instance.followed, skipped=self._instance.skipped)
+        instance = self._instance
+        return self._result("success", followed=instance.followed, skipped=instance.skipped, events=self._events())
+
+    def _events(self) -> tuple[AssetEvent, ...]:
+        """What the task has updated."""
+        outlets = list(assets_in(self._task.settings.outlets))
+        if not outlets:
+            return ()
+        found = emitted(outlets, self._context["outlet_events"], self._find_asset)
+        return tuple(msgspec.convert(event, AssetEvent) for event in found)
+
+    def _find_asset(self, name: str) -> Asset:
+        found = self._instance.engine.ask("get_asset", name=name)
+        return Asset(found["name"], found["uri"], group=found["group"])
 
     @property
     def _is_ended_by_trigger(self) -> bool:

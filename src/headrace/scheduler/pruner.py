@@ -1,4 +1,4 @@
-"""Deletes what is too old to keep: runs that ended long ago, with their logs, and processes that are long gone."""
+"""Deletes what is too old to keep: runs that ended long ago, their logs, events of assets, processes that are gone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from headrace.clock import to_micros
-from headrace.store import Store, delete_run, forget_agents, old_runs, run_logs
+from headrace.store import Store, delete_run, forget_agents, forget_events, old_runs, run_logs
 
 _log = logging.getLogger("headrace.scheduler")
 
@@ -16,6 +16,7 @@ DeleteLogs = Callable[[Sequence[str]], None]
 """Deletes logs, given as paths below the folder for logs; those that are not there do not matter."""
 
 _AGENTS_STAY = timedelta(days=1)
+_EVENTS_AT_ONCE = 1000
 
 
 def keep_logs(paths: Sequence[str]) -> None:
@@ -35,14 +36,15 @@ class Pruner:
         self._batch_size = batch_size
 
     def tick(self, now: datetime) -> int:
-        """Returns how many runs and processes were forgotten."""
+        """Returns how many runs, events and processes were forgotten."""
         forgotten = self._store.transact(partial(forget_agents, before=to_micros(now - _AGENTS_STAY)))
         if self._retention_days is None:
             return forgotten
         before = to_micros(now - timedelta(days=self._retention_days))
         with self._store.read() as tx:
             runs = old_runs(tx, before, self._batch_size)
-        return forgotten + sum(self._delete(run_id, before) for run_id in runs)
+        forgotten += sum(self._delete(run_id, before) for run_id in runs)
+        return forgotten + self._store.transact(partial(forget_events, before=before, limit=_EVENTS_AT_ONCE))
 
     def _delete(self, run_id: int, before: int) -> bool:
         with self._store.read() as tx:

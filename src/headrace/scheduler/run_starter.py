@@ -9,6 +9,7 @@ from functools import partial
 from headrace.clock import to_micros
 from headrace.definition import Workflow
 from headrace.errors import DefinitionError
+from headrace.scheduler.event_runs import start_for_events
 from headrace.scheduler.planning import Plan, plan
 from headrace.store import (
     Definitions,
@@ -76,7 +77,9 @@ class RunStarter:
             is_created = create_run(tx, _new_run(row.workflow_id, slot), to_micros(now)) is not None
             after = after._replace(last_logical_at=to_micros(slot.logical_time))
             is_busy, is_new = is_busy or is_created, is_new or is_created
-        if is_new:
+            occupation = occupation._replace(active_runs=occupation.active_runs + is_created)
+        has_events, after = start_for_events(tx, after, workflow, occupation, now)
+        if is_new or has_events:
             start_queued_runs(tx, row.workflow_id, to_micros(now), limit=self._max_runs)
         return after
 

@@ -30,7 +30,7 @@ _RUN = """
     SELECT run.id, run.workflow_id, workflow.name, run.key, run.type, run.state, run.reason, run.logical_at,
            run.run_after, run.params, run.created_at, run.started_at, run.ended_at, attempt.id, attempt.number,
            attempt.is_cancel_requested, attempt.max_active_runs, attempt.max_active_tasks,
-           attempt.max_active_tasks_scope, workflow.is_paused, project.name
+           attempt.max_active_tasks_scope, workflow.is_paused, project.name, run.note, run.backfill_id
     FROM run JOIN workflow ON workflow.id = run.workflow_id JOIN project ON project.id = workflow.project_id
     JOIN attempt ON attempt.id = (SELECT max(newest.id) FROM attempt AS newest WHERE newest.run_id = run.id)
 """
@@ -38,7 +38,22 @@ RUNS = Sql(f"{_RUN} WHERE run.id < :before ORDER BY run.id DESC LIMIT :limit")
 RUNS_OF_WORKFLOW = Sql(
     f"{_RUN} WHERE run.workflow_id = :workflow_id AND run.id < :before ORDER BY run.id DESC LIMIT :limit"
 )
-ACTIVE_RUNS = Sql(f"{_RUN} WHERE run.workflow_id = :workflow_id AND run.state = 'running' ORDER BY run.id LIMIT :limit")
+CHOSEN_RUNS = Sql(
+    f"""
+    {_RUN} WHERE run.id < :before AND (:workflow_id = 0 OR run.workflow_id = :workflow_id)
+      AND (:state = '' OR run.state = :state) AND (:type = '' OR run.type = :type)
+      AND (:backfill_id = 0 OR run.backfill_id = :backfill_id)
+      AND (CAST(:since AS bigint) IS NULL OR run.logical_at >= :since)
+      AND (CAST(:until AS bigint) IS NULL OR run.logical_at <= :until)
+    ORDER BY run.id DESC LIMIT :limit
+    """
+)
+ACTIVE_RUNS = Sql(
+    f"""
+    {_RUN} WHERE run.workflow_id = :workflow_id AND run.state = 'running'
+      AND coalesce(run.backfill_id, 0) = :backfill_id ORDER BY run.id LIMIT :limit
+    """
+)
 RUN = Sql(f"{_RUN} WHERE run.id = :id")
 RUNS_AROUND = Sql(
     f"""{_RUN} WHERE run.workflow_id = :workflow_id AND run.logical_at >= :since AND run.logical_at <= :until
@@ -180,10 +195,24 @@ class RunRow(NamedTuple):
     max_active_tasks_scope: str
     is_paused: bool
     project: str
+    note: str | None = None
+    backfill_id: int | None = None
 
     @property
     def is_active(self) -> bool:
         return self.state in ("queued", "running")
+
+
+class RunChoice(NamedTuple):
+    """Which runs to show. Zero and "" stand for all."""
+
+    workflow_id: int = 0
+    state: str = ""
+    type: str = ""
+    backfill_id: int = 0
+    since: int | None = None
+    until: int | None = None
+    """Between which logical times, both included."""
 
 
 class TaskRow(NamedTuple):
@@ -344,9 +373,16 @@ def list_runs(
     return [_run(row) for row in tx.run(RUNS_OF_WORKFLOW, {**parameters, "workflow_id": workflow_id})]
 
 
-def running_runs(tx: Transaction, workflow_id: int, limit: int = PAGE) -> list[RunRow]:
-    """Runs of a workflow that are going on, oldest first."""
-    return [_run(row) for row in tx.run(ACTIVE_RUNS, {"workflow_id": workflow_id, "limit": limit})]
+def choose_runs(tx: Transaction, choice: RunChoice, before: int | None = None, limit: int = PAGE) -> list[RunRow]:
+    """Those runs that somebody wants to see, newest first, beginning before one."""
+    parameters = {**choice._asdict(), "before": before or _ANY_ID, "limit": limit}
+    return [_run(row) for row in tx.run(CHOSEN_RUNS, parameters)]
+
+
+def running_runs(tx: Transaction, workflow_id: int, limit: int = PAGE, backfill_id: int | None = None) -> list[RunRow]:
+    """Runs that are going on and share a limit, oldest first: those of a backfill, or the workflow's others."""
+    parameters = {"workflow_id": workflow_id, "backfill_id": backfill_id or 0, "limit": limit}
+    return [_run(row) for row in tx.run(ACTIVE_RUNS, parameters)]
 
 
 def runs_around(tx: Transaction, run: RunRow, *, past: bool, future: bool) -> list[RunRow]:

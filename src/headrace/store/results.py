@@ -9,6 +9,7 @@ import msgspec
 
 from headrace.handoff import TaskError, TaskResult
 from headrace.state import HELD, INLINE_QUEUE, Actor, Advance, State, Task, accepts, vetted
+from headrace.store.assets import Cause, emit_events
 from headrace.store.database import Transaction
 from headrace.store.run_graph import RunGraph
 from headrace.store.sql import Sql
@@ -79,10 +80,13 @@ def record_results(
         try_row(tasks[r.result.task_id], _TRY_STATES[r.result.outcome], r.result.error, r.log, graph.now)
         for r in accepted
     ]
+    applied = []
     for report in accepted:
         # One of them may have ended the rest of its run.
         if accepts(tasks[report.result.task_id], report.result.fence):
             advance.complete(tasks[report.result.task_id], report.result)
+            applied.append((tasks[report.result.task_id], report.result))
+    _emit_events(tx, applied, graph.now)
     write_tries(tx, rows)
     advance.settle()
     graph.flush()
@@ -210,6 +214,17 @@ def write_values(tx: Transaction, accepted: Sequence[tuple[Task, TaskResult]]) -
         tx.write_each(UPSERT_VALUES, rows)
     if with_stores:
         tx.write(MARK_STORES, {"ids": sorted(with_stores), "yes": True})
+
+
+def _emit_events(tx: Transaction, applied: Sequence[tuple[Task, TaskResult]], now: int) -> None:
+    events = [
+        (event, Cause(task.attempt_id, task.key, task.map_index))
+        for task, result in applied
+        if result.outcome == "success"
+        for event in result.events
+    ]
+    if events:
+        emit_events(tx, events, now)
 
 
 def _value_row(task: Task, kind: str, name: str, document: str, length: int | None) -> dict[str, Any]:

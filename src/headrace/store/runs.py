@@ -10,6 +10,7 @@ from headrace.definition import Workflow
 from headrace.errors import NotFoundError, StateError
 from headrace.state import Actor, Advance, Attempt, Event, State, grow_tasks
 from headrace.store.attempt_plans import ORDINARY, AttemptPlan, plan_to_json
+from headrace.store.backfills import startable_backfills
 from headrace.store.database import Transaction
 from headrace.store.definitions import Definitions
 from headrace.store.results import Committed, settle_and_flush
@@ -21,9 +22,9 @@ _json = msgspec.json.Encoder()
 INSERT_RUN = Sql(
     """
     INSERT INTO run (workflow_id, key, type, state, logical_at, unique_at, interval_start, interval_end, run_after,
-                     params, created_at)
+                     params, note, backfill_id, backfill_order, created_at)
     VALUES (:workflow_id, :key, :type, 'queued', :logical_at, :unique_at, :interval_start, :interval_end, :run_after,
-            :params, :now)
+            :params, :note, :backfill_id, :backfill_order, :now)
     ON CONFLICT DO NOTHING RETURNING id
     """
 )
@@ -33,7 +34,11 @@ INSERT_ATTEMPT = Sql(
                          has_stores, resumes_attempt_id, plan, max_active_runs, max_active_tasks,
                          max_active_tasks_scope, created_at)
     SELECT :run_id, coalesce(max(number), 0) + 1, :name, :workflow_id, :version_id, 'queued', :no, 0, :no, :resumes,
-           :plan, :max_active_runs, :max_active_tasks, :scope, :now
+           :plan,
+           (SELECT CASE WHEN backfill.id IS NULL THEN CAST(:max_active_runs AS integer)
+                        ELSE backfill.max_active_runs END
+            FROM run LEFT JOIN backfill ON backfill.id = run.backfill_id WHERE run.id = :run_id),
+           :max_active_tasks, :scope, :now
     FROM attempt WHERE run_id = :run_id
     RETURNING id
     """
@@ -43,13 +48,25 @@ STARTABLE = Sql(
     """
     SELECT attempt.id FROM attempt JOIN run ON run.id = attempt.run_id
     WHERE run.workflow_id = :workflow_id AND run.state = 'queued' AND attempt.state = 'queued'
-      AND run.run_after <= :now
+      AND run.run_after <= :now AND run.backfill_id IS NULL
     ORDER BY run.run_after, run.id LIMIT :limit [[postgres: FOR UPDATE OF attempt SKIP LOCKED]]
     """
 )
 # NO KEY: whoever inserted a run shares the workflow's key already, and two of them would wait for each other.
-LOCK_WORKFLOW = Sql("SELECT id, is_paused FROM workflow WHERE id = :id [[postgres: FOR NO KEY UPDATE]]")
-RUNNING_RUNS = Sql("SELECT count(*) FROM run WHERE workflow_id = :workflow_id AND state = 'running'")
+LOCK_WORKFLOW = Sql(
+    """
+    SELECT id, is_paused, EXISTS (
+      SELECT 1 FROM run WHERE run.workflow_id = workflow.id AND run.state = 'queued' AND run.backfill_id IS NOT NULL
+    )
+    FROM workflow WHERE id = :id [[postgres: FOR NO KEY UPDATE]]
+    """
+)
+RUNNING_RUNS = Sql(
+    """
+    SELECT count(*) FROM run
+    WHERE workflow_id = :workflow_id AND state = 'running' AND coalesce(backfill_id, 0) = :backfill_id
+    """
+)
 SET_TIMEOUT = Sql("UPDATE attempt SET timeout_at = :timeout_at WHERE id = :id")
 ACTIVE_ATTEMPT = Sql("SELECT number FROM attempt WHERE run_id = :run_id AND state IN ('queued', 'running')")
 QUEUE_AGAIN = Sql(
@@ -78,6 +95,12 @@ class NewRun(NamedTuple):
     """Which version of the workflow it runs. None: the newest."""
     attempt_name: str = ""
     plan: AttemptPlan = ORDINARY
+    note: str | None = None
+    """What a person has to say about it."""
+    backfill_id: int | None = None
+    """The backfill whose limit it counts for, in place of the workflow's …"""
+    backfill_order: int | None = None
+    """… and its place in there."""
 
 
 def create_run(tx: Transaction, new: NewRun, now: int) -> int | None:
@@ -159,19 +182,25 @@ def _insert_attempt(
 
 
 def start_queued_runs(tx: Transaction, workflow_id: int, now: int, limit: int = 100) -> Committed | None:
-    """Start the oldest queued runs of a workflow that is not paused, as many as its limit allows."""
-    ((_, is_paused),) = tx.run(LOCK_WORKFLOW, {"id": workflow_id})
+    """Start the oldest queued runs of a workflow that is not paused, as many as its limit allows.
+
+    Those of backfills come after the others, in an order and within a limit of their own.
+    """
+    ((_, is_paused, has_backfill),) = tx.run(LOCK_WORKFLOW, {"id": workflow_id})
     if is_paused:
         return None
     rows = tx.run(STARTABLE, {"workflow_id": workflow_id, "now": now, "limit": limit})
-    if not rows:
+    lanes = [(0, [row[0] for row in rows])] if rows else []
+    lanes += startable_backfills(tx, workflow_id, now, limit) if has_backfill else []
+    if not lanes:
         return None
     graph = RunGraph(tx, now)
-    graph.lock(row[0] for row in rows)
+    graph.lock(attempt_id for _, attempt_ids in lanes for attempt_id in attempt_ids)
     advance = Advance(graph)
-    room = _room(tx, workflow_id, graph.attempt(rows[0][0]))
-    for (attempt_id,) in rows[:room]:
-        _start(tx, graph, advance, graph.attempt(attempt_id))
+    for backfill_id, attempt_ids in lanes:
+        room = _room(tx, workflow_id, graph.attempt(attempt_ids[0]), backfill_id)
+        for attempt_id in attempt_ids[:room]:
+            _start(tx, graph, advance, graph.attempt(attempt_id))
     committed = settle_and_flush(advance, graph)
     tx.should_notify = tx.should_notify or committed.scheduled + committed.scheduled_inline > 0
     return committed
@@ -187,10 +216,10 @@ def start_attempt(tx: Transaction, attempt_id: int, now: int) -> Committed:
     return settle_and_flush(advance, graph)
 
 
-def _room(tx: Transaction, workflow_id: int, attempt: Attempt) -> int | None:
+def _room(tx: Transaction, workflow_id: int, attempt: Attempt, backfill_id: int) -> int | None:
     if attempt.max_active_runs is None:
         return None
-    ((running,),) = tx.run(RUNNING_RUNS, {"workflow_id": workflow_id})
+    ((running,),) = tx.run(RUNNING_RUNS, {"workflow_id": workflow_id, "backfill_id": backfill_id})
     return max(0, attempt.max_active_runs - int(running))
 
 

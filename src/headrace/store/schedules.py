@@ -14,34 +14,45 @@ from headrace.store.sql import Sql
 
 _COLUMNS = """
     schedule.workflow_id, schedule.spec_digest, schedule.next_logical_at, schedule.next_interval_start,
-    schedule.next_interval_end, schedule.next_run_at, schedule.last_logical_at, schedule.disabled_at
+    schedule.next_interval_end, schedule.next_run_at, schedule.last_logical_at, schedule.disabled_at,
+    schedule.last_interval_start, schedule.last_interval_end, schedule.slots_wanted_at
 """
 SAVE = Sql(
     """
     INSERT INTO schedule (workflow_id, spec_digest, next_logical_at, next_interval_start, next_interval_end,
-                          next_run_at, last_logical_at)
-    VALUES (:workflow_id, :spec_digest, :logical_at, :interval_start, :interval_end, :run_at, :last_logical_at)
+                          next_run_at, last_logical_at, last_interval_start, last_interval_end, slots_wanted_at)
+    VALUES (:workflow_id, :spec_digest, :logical_at, :interval_start, :interval_end, :run_at, :last_logical_at,
+            :last_interval_start, :last_interval_end, :slots_wanted_at)
     ON CONFLICT (workflow_id) DO UPDATE SET spec_digest = excluded.spec_digest,
         next_logical_at = excluded.next_logical_at, next_interval_start = excluded.next_interval_start,
         next_interval_end = excluded.next_interval_end,
         next_run_at = CASE WHEN schedule.disabled_at IS NULL THEN excluded.next_run_at END,
-        last_logical_at = excluded.last_logical_at
+        last_logical_at = excluded.last_logical_at, last_interval_start = excluded.last_interval_start,
+        last_interval_end = excluded.last_interval_end, slots_wanted_at = excluded.slots_wanted_at
     """
 )
 MOVE = Sql(
     """
     UPDATE schedule SET next_logical_at = r.logical_at, next_interval_start = r.interval_start,
-        next_interval_end = r.interval_end, next_run_at = r.run_at, last_logical_at = r.last_logical_at
+        next_interval_end = r.interval_end, next_run_at = r.run_at, last_logical_at = r.last_logical_at,
+        last_interval_start = r.last_interval_start, last_interval_end = r.last_interval_end,
+        slots_wanted_at = r.slots_wanted_at
     FROM (SELECT * FROM ROWS(:rows)) AS r WHERE schedule.workflow_id = r.workflow_id
     """,
     rows=(
         ("workflow_id", "bigint"), ("logical_at", "bigint"), ("interval_start", "bigint"), ("interval_end", "bigint"),
-        ("run_at", "bigint"), ("last_logical_at", "bigint"),
+        ("run_at", "bigint"), ("last_logical_at", "bigint"), ("last_interval_start", "bigint"),
+        ("last_interval_end", "bigint"), ("slots_wanted_at", "bigint"),
     ),
 )  # fmt: skip
 DELETE = Sql("DELETE FROM schedule WHERE workflow_id = :workflow_id")
 GET = Sql(f"SELECT {_COLUMNS} FROM schedule WHERE workflow_id = :workflow_id")
 IS_DUE = Sql("SELECT 1 FROM schedule WHERE next_run_at <= :now LIMIT 1")
+WANTED = Sql(
+    f"""
+    SELECT {_COLUMNS} FROM schedule WHERE slots_wanted_at <= :now ORDER BY slots_wanted_at LIMIT :limit
+    """
+)
 # Locked rows are passed over, so that any number of schedulers share the work and none starts a run twice.
 LOCK_DUE = Sql(
     f"""
@@ -74,12 +85,20 @@ LISTED = Sql(
 )
 LOCK_ONE = Sql(f"SELECT {_COLUMNS} FROM schedule WHERE workflow_id = :workflow_id [[postgres: FOR UPDATE]]")
 DISABLE = Sql("UPDATE schedule SET disabled_at = :now, next_run_at = NULL WHERE workflow_id = :workflow_id")
-# Never later than its next run is due: what is due then follows from the logical time.
-ENABLE = Sql("UPDATE schedule SET disabled_at = NULL, next_run_at = next_logical_at WHERE workflow_id = :workflow_id")
+# Never later than its next run is due: what is due then follows from the logical time. A schedule whose times only user
+# code can tell is asked for again, one that waits for events is looked at once.
+ENABLE = Sql(
+    """
+    UPDATE schedule SET disabled_at = NULL,
+        next_run_at = CASE WHEN slots_wanted_at IS NULL THEN coalesce(next_logical_at, 0) END,
+        slots_wanted_at = CASE WHEN slots_wanted_at IS NOT NULL THEN 0 END
+    WHERE workflow_id = :workflow_id
+    """
+)
 OCCUPATION = Sql(
     """
     SELECT workflow.id, workflow.current_version_id, workflow.is_paused, count(run.id),
-           coalesce(sum(CASE WHEN attempt.is_cancel_requested THEN 1 ELSE 0 END), 0)
+           coalesce(sum(CASE WHEN attempt.is_cancel_requested THEN 1 ELSE 0 END), 0), count(run.backfill_id)
     FROM workflow
     LEFT JOIN run ON run.workflow_id = workflow.id AND run.state IN ('queued', 'running')
     LEFT JOIN attempt ON attempt.run_id = run.id AND attempt.state IN ('queued', 'running')
@@ -87,6 +106,10 @@ OCCUPATION = Sql(
     GROUP BY workflow.id, workflow.current_version_id, workflow.is_paused
     """
 )
+
+
+PARKED = 2**62
+"""The instant at which user code is asked about a schedule whose next time it has told already."""
 
 
 class ScheduleRow(NamedTuple):
@@ -102,6 +125,10 @@ class ScheduleRow(NamedTuple):
     last_logical_at: int | None
     disabled_at: int | None = None
     """Since when it starts nothing; saving and moving it leave this as it is."""
+    last_interval_start: int | None = None
+    last_interval_end: int | None = None
+    slots_wanted_at: int | None = None
+    """Of a schedule whose times only user code can tell: when it is to be asked. PARKED: it has told the next one."""
 
 
 class ListedSchedule(NamedTuple):
@@ -127,6 +154,8 @@ class Occupation(NamedTuple):
     """Queued or running."""
     stopping_runs: int
     """Those of them that were asked to stop."""
+    backfill_runs: int = 0
+    """Those of them that obey a backfill's limit, not the workflow's."""
 
 
 def save_schedule(tx: Transaction, row: ScheduleRow) -> None:
@@ -194,4 +223,9 @@ def enable_schedule(tx: Transaction, workflow_id: int) -> None:
 def occupations(tx: Transaction, workflow_ids: Sequence[int]) -> dict[int, Occupation]:
     """What workflows are doing. Asked once their schedules are locked, it misses nothing that others have started."""
     rows = tx.run(OCCUPATION, {"ids": list(workflow_ids)})
-    return {row[0]: Occupation(row[1], bool(row[2]), row[3], row[4]) for row in rows}
+    return {row[0]: Occupation(row[1], bool(row[2]), *row[3:]) for row in rows}
+
+
+def wanted_slots(tx: Transaction, now: int, limit: int = 100) -> list[ScheduleRow]:
+    """Schedules about which user code is to be asked."""
+    return [ScheduleRow(*row) for row in tx.run(WANTED, {"now": now, "limit": limit})]

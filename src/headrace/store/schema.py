@@ -157,7 +157,77 @@ schedule = Table(
     Column("next_run_at", Instant, comment="when the next run is due; NULL: never"),
     Column("last_logical_at", Instant, comment="of the newest run that this schedule started"),
     Column("disabled_at", Instant, comment="it starts nothing until it is enabled again"),
+    Column("last_interval_start", Instant),
+    Column("last_interval_end", Instant),
+    Column("slots_wanted_at", Instant, comment="when user code is to be asked for the next time"),
     Index("ix_schedule_due", "next_run_at", **_where("next_run_at IS NOT NULL")),
+    Index("ix_schedule_wanted", "slots_wanted_at", **_where("slots_wanted_at IS NOT NULL")),
+)
+
+backfill = Table(
+    "backfill",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("workflow_id", Id, ForeignKey("workflow.id", ondelete="CASCADE"), nullable=False),
+    Column("from_at", Instant, nullable=False),
+    Column("to_at", Instant, nullable=False),
+    Column("reprocess", Text, nullable=False, comment="none, failed or completed: which runs are run again"),
+    Column("is_backwards", Boolean, nullable=False),
+    Column("max_active_runs", Integer),
+    Column("params", Text, nullable=False),
+    Column("is_paused", Boolean, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("canceled_at", Instant),
+    Index("ix_backfill_workflow", "workflow_id", "id"),
+)
+
+asset = Table(
+    "asset",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("uri", Text, nullable=False),
+    Column("asset_group", Text, nullable=False),
+    Column("extra", Text, nullable=False),
+    Column("created_at", Instant, nullable=False),
+)
+
+asset_use = Table(
+    "asset_use",
+    metadata,
+    Column("workflow_id", Id, ForeignKey("workflow.id", ondelete="CASCADE"), nullable=False),
+    Column("key", Text, nullable=False, comment="asset:NAME or alias:NAME"),
+    Column("role", Text, nullable=False, comment="schedule, outlet or inlet"),
+    Column("task", Text, nullable=False),
+    PrimaryKeyConstraint("workflow_id", "key", "role", "task"),
+    Index("ix_asset_use_key", "key", "role", "workflow_id"),
+)
+
+asset_event = Table(
+    "asset_event",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("asset_id", Id, ForeignKey("asset.id", ondelete="CASCADE"), nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("extra", Text, nullable=False),
+    Column("aliases", Text, nullable=False, comment="a JSON list of the names that it was emitted through"),
+    # No foreign keys: an event outlives the run that caused it.
+    Column("run_id", Id),
+    Column("workflow", Text, comment="the names of what caused it; NULL: somebody from outside"),
+    Column("run_key", Text),
+    Column("task", Text),
+    Column("map_index", Integer),
+    Index("ix_asset_event_asset", "asset_id", "id"),
+)
+
+asset_queue = Table(
+    "asset_queue",
+    metadata,
+    Column("workflow_id", Id, ForeignKey("workflow.id", ondelete="CASCADE"), nullable=False),
+    Column("event_id", Id, ForeignKey("asset_event.id", ondelete="CASCADE"), nullable=False),
+    Column("key", Text, nullable=False),
+    PrimaryKeyConstraint("workflow_id", "event_id", "key"),
+    Index("ix_asset_queue_event", "event_id"),
 )
 
 run = Table(
@@ -175,6 +245,9 @@ run = Table(
     Column("interval_end", Instant),
     Column("run_after", Instant, nullable=False),
     Column("params", Text, nullable=False),
+    Column("note", Text),
+    Column("backfill_id", Id, comment="the backfill whose limit and order it obeys"),
+    Column("backfill_order", Integer),
     Column("created_at", Instant, nullable=False),
     Column("started_at", Instant),
     Column("ended_at", Instant),
@@ -185,6 +258,16 @@ run = Table(
     Index("ix_run_queued", "run_after", **_where("state = 'queued'")),
     Index("ix_run_logical", "workflow_id", "logical_at", **_where("logical_at IS NOT NULL")),
     Index("ix_run_ended", "ended_at", **_where("ended_at IS NOT NULL")),
+    Index("ix_run_backfill", "backfill_id", "backfill_order", **_where("backfill_id IS NOT NULL")),
+)
+
+run_asset_event = Table(
+    "run_asset_event",
+    metadata,
+    Column("run_id", Id, ForeignKey("run.id", ondelete="CASCADE"), nullable=False),
+    Column("event_id", Id, ForeignKey("asset_event.id", ondelete="CASCADE"), nullable=False),
+    PrimaryKeyConstraint("run_id", "event_id"),
+    Index("ix_run_asset_event_event", "event_id"),
 )
 
 attempt = Table(

@@ -41,26 +41,30 @@ NEXT_DUE = Sql(
     ) AS timers
     """
 )
-# The limit is the one of the oldest queued run, which is the one that would be started first. Queued runs are read by
+# The limit is the one of the oldest queued run, which is the one that would be started first; runs of a backfill have
+# one of their own. Queued runs are read by
 # themselves (with SQLite's LIMIT for "all" to keep it so), because grouping by workflow invites an index over all runs.
 WAITING_WORKFLOWS = Sql(
     """
-    SELECT waiting.workflow_id
+    SELECT DISTINCT waiting.workflow_id
     FROM (
-      SELECT queued.workflow_id, min(queued.id) AS run_id
+      SELECT queued.workflow_id, queued.backfill_id, min(queued.id) AS run_id
       FROM (
-        SELECT workflow_id, id FROM run WHERE state = 'queued' AND run_after <= :now
+        SELECT workflow_id, coalesce(backfill_id, 0) AS backfill_id, id FROM run
+        WHERE state = 'queued' AND run_after <= :now
         ORDER BY run_after [[sqlite: LIMIT -1]]
       ) AS queued
-      GROUP BY queued.workflow_id
+      GROUP BY queued.workflow_id, queued.backfill_id
     ) AS waiting
     JOIN workflow ON workflow.id = waiting.workflow_id
     JOIN attempt ON attempt.run_id = waiting.run_id AND attempt.state = 'queued'
-    WHERE NOT workflow.is_paused AND (
+    LEFT JOIN backfill ON backfill.id = waiting.backfill_id
+    WHERE NOT workflow.is_paused AND (backfill.id IS NULL OR NOT backfill.is_paused) AND (
       attempt.max_active_runs IS NULL
       OR attempt.max_active_runs > (
         SELECT count(*) FROM run
         WHERE run.workflow_id = waiting.workflow_id AND run.state IN ('queued', 'running') AND run.state = 'running'
+          AND coalesce(run.backfill_id, 0) = waiting.backfill_id
       )
     )
     ORDER BY waiting.workflow_id LIMIT :limit

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.authoring.dag.task_instance import to_pendulum
+from headrace.authoring.dag.dates import to_pendulum
 from headrace.authoring.dag.values import decode_value
 from headrace.handoff import RETURN_VALUE
 from headrace.store import Store, TaskRow, instance_labels, list_tasks

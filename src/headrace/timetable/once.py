@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -15,6 +16,10 @@ class OnceTimetable:
     start: datetime | None
     end: datetime | None
 
+    @property
+    def is_periodic(self) -> bool:
+        return False
+
     def first(self, now: datetime) -> Slot | None:
         slot = self.slot_at(self.start or now)
         return slot if self.end is None or slot.logical_time <= self.end else None
@@ -24,6 +29,9 @@ class OnceTimetable:
 
     def previous(self, slot: Slot) -> Slot | None:
         return None
+
+    def slots_from(self, instant: datetime) -> Iterator[Slot]:
+        return iter(())
 
     def slot_at(self, logical_time: datetime) -> Slot:
         instant = logical_time.astimezone(UTC)

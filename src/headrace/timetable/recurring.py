@@ -28,6 +28,12 @@ class Family:
     """A new workflow waits for the next slot instead of catching up from the schedule's start."""
     ends_by_run_time: bool = False
     """The bounds of the schedule are compared with when a run is due, not with its logical time."""
+    lookback: timedelta = timedelta(0)
+    """A run is for the period of this length that ends at the tick; its logical time is the period's beginning."""
+    first_within: timedelta | None = None
+    """A schedule without a start runs at once if its last tick is not older than this; None: as `_JUST_MISSED` says."""
+    manual_on_tick: bool = False
+    """A run that a person starts is for the last tick."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,10 @@ class RecurringTimetable:
     catch_up: Literal["all", "latest"] = "latest"
     skip_later_than: timedelta | None = None
 
+    @property
+    def is_periodic(self) -> bool:
+        return True
+
     def first(self, now: datetime) -> Slot | None:
         if self.family.starts_with_next:
             return self._bounded(self._running_from(now))
@@ -53,24 +63,37 @@ class RecurringTimetable:
         return earliest if newest.logical_time <= earliest.logical_time else self._bounded(newest)
 
     def following(self, slot: Slot) -> Slot | None:
-        tick = self.ticks.after(slot.logical_time)
-        return None if tick is None else self._bounded(self.slot_at(tick))
+        return self._bounded(self._at_tick(self.ticks.after(self._tick_of(slot))))
 
     def previous(self, slot: Slot) -> Slot | None:
-        tick = self.ticks.before(slot.logical_time)
-        return None if tick is None else self.slot_at(tick)
+        return self._at_tick(self.ticks.before(self._tick_of(slot)))
+
+    def slots_from(self, instant: datetime) -> Iterator[Slot]:
+        slot = self._slot_from(instant)
+        while slot is not None:
+            yield slot
+            slot = self._at_tick(self.ticks.after(self._tick_of(slot)))
 
     def slot_at(self, logical_time: datetime) -> Slot:
         start = logical_time.astimezone(UTC)
-        end = (self.ticks.after(start) or start) if self.family.has_intervals else start
+        end = (self.ticks.after(start) or start) if self.family.has_intervals else start + self.family.lookback
         return Slot(logical_time=start, run_at=end + self.family.delay, interval_start=start, interval_end=end)
 
     def manual(self, at: datetime) -> Slot:
         at = at.astimezone(UTC)
-        newest = self._newest_due(at) if self.family.has_intervals else None
+        if self.family.manual_on_tick:
+            newest = self._newest_due(at) or self._running_from(at)
+        else:
+            newest = self._newest_due(at) if self.family.has_intervals else None
         if newest is None:
-            return Slot(at, at, at, at)
+            return Slot(at, at, at - self.family.lookback, at)
         return Slot(at, at, newest.interval_start, newest.interval_end)
+
+    def _tick_of(self, slot: Slot) -> datetime:
+        return slot.logical_time + self.family.lookback
+
+    def _at_tick(self, tick: datetime | None) -> Slot | None:
+        return None if tick is None else self.slot_at(tick - self.family.lookback)
 
     def due(self, last: Slot | None, now: datetime, *, seen_at: datetime | None = None, limit: int = DUE_LIMIT) -> Due:
         return self.due_from(self.following(last) if last else self.first(seen_at or now), now, limit=limit)
@@ -105,8 +128,7 @@ class RecurringTimetable:
         newest = self._newest_due(now)
         if newest is None or newest.logical_time <= self.end:
             return newest
-        tick = self.ticks.before(self.end + _MOMENT)
-        return None if tick is None else self.slot_at(tick)
+        return self._at_tick(self.ticks.before(self.end + self.family.lookback + _MOMENT))
 
     def _first_without_start(self, now: datetime) -> Slot | None:
         newest = self._newest_due(now)
@@ -115,7 +137,9 @@ class RecurringTimetable:
         upcoming = self.following(newest)
         if upcoming is None:
             return newest
-        tolerance = max(_JUST_MISSED, (upcoming.run_at - newest.run_at) / 10)
+        tolerance = self.family.first_within
+        if tolerance is None:
+            tolerance = max(_JUST_MISSED, (upcoming.run_at - newest.run_at) / 10)
         return newest if now - newest.run_at <= tolerance else upcoming
 
     def _bounded(self, slot: Slot | None) -> Slot | None:
@@ -132,8 +156,7 @@ class RecurringTimetable:
 
     def _slot_from(self, instant: datetime) -> Slot | None:
         """The slot with the earliest logical time at or after an instant."""
-        tick = self.ticks.after(instant - _MOMENT)
-        return None if tick is None else self.slot_at(tick)
+        return self._at_tick(self.ticks.after(instant + self.family.lookback - _MOMENT))
 
     def _running_from(self, instant: datetime) -> Slot | None:
         """The slot that is the first to become due at or after an instant."""
@@ -146,7 +169,7 @@ class RecurringTimetable:
     def _slot_of_run_tick(self, tick: datetime | None) -> Slot | None:
         if tick is not None and self.family.has_intervals:
             tick = self.ticks.before(tick)
-        return None if tick is None else self.slot_at(tick)
+        return self._at_tick(tick)
 
 
 def _later(slot: Slot, other: Slot | None) -> Slot:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
@@ -33,6 +34,11 @@ class Due(NamedTuple):
 class Timetable(Protocol):
     """The slots of one schedule. A slot given to it may also have a logical time that is not on the schedule."""
 
+    @property
+    def is_periodic(self) -> bool:
+        """Whether it has times in the past that can be filled in."""
+        ...
+
     def first(self, now: datetime) -> Slot | None:
         """The slot to plan for a workflow that is first seen, or seen again after a change, at `now`."""
         ...
@@ -43,6 +49,10 @@ class Timetable(Protocol):
 
     def previous(self, slot: Slot) -> Slot | None:
         """The slot before another one, also if it lies before the schedule's start."""
+        ...
+
+    def slots_from(self, instant: datetime) -> Iterator[Slot]:
+        """Every slot with a logical time at or after an instant, whatever the schedule's start and end are."""
         ...
 
     def slot_at(self, logical_time: datetime) -> Slot:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from calendar import monthrange
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Protocol
 
@@ -77,6 +79,54 @@ class IntervalTicks:
 
     def before(self, instant: datetime) -> datetime | None:
         return self.anchor - ((self.anchor - instant) // self.step + 1) * self.step
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarTicks:
+    """Steps of months and of elapsed time from an anchor on, each from the one before: a month after 31 January is the
+    last of February, and a month after that is 28 March. There are none before the anchor."""
+
+    anchor: datetime
+    months: int
+    rest: timedelta
+    _known: list[datetime] = field(default_factory=list, compare=False)
+    """From the anchor on, as far as anybody has asked."""
+
+    def after(self, instant: datetime) -> datetime | None:
+        known = self._known_until(instant)
+        return known[bisect_right(known, instant)]
+
+    def before(self, instant: datetime) -> datetime | None:
+        known = self._known_until(instant)
+        index = bisect_left(known, instant)
+        return known[index - 1] if index else None
+
+    def _known_until(self, instant: datetime) -> list[datetime]:
+        if not self._known:
+            self._known.append(self.anchor)
+        while self._known[-1] <= instant:
+            self._known.append(_months_later(self._known[-1], self.months) + self.rest)
+        return self._known
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTicks:
+    """A list of instants, in order."""
+
+    instants: tuple[datetime, ...]
+
+    def after(self, instant: datetime) -> datetime | None:
+        index = bisect_right(self.instants, instant)
+        return self.instants[index] if index < len(self.instants) else None
+
+    def before(self, instant: datetime) -> datetime | None:
+        index = bisect_left(self.instants, instant)
+        return self.instants[index - 1] if index else None
+
+
+def _months_later(instant: datetime, months: int) -> datetime:
+    year, month = divmod(instant.year * 12 + instant.month - 1 + months, 12)
+    return instant.replace(year=year, month=month + 1, day=min(instant.day, monthrange(year, month + 1)[1]))
 
 
 def _naive(instant: datetime) -> datetime:

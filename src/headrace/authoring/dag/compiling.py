@@ -7,16 +7,18 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any
 
+from headrace.authoring.dag.asset_uses import asset_uses_of
 from headrace.authoring.dag.calling_back import calls_back_of_run, calls_back_of_task
 from headrace.authoring.dag.dags import DAG, aware, effective_leaves
 from headrace.authoring.dag.deferral import initial_deferral
 from headrace.authoring.dag.executor_options import executor_options
 from headrace.authoring.dag.operator import DEFAULT_OWNER
 from headrace.authoring.dag.order import clamped, effective_weights
-from headrace.authoring.dag.schedules import schedule_of, timezone_name
+from headrace.authoring.dag.schedules import schedule_of
 from headrace.authoring.dag.setup_scope import work_before
 from headrace.authoring.dag.unsupported import warnings_of
 from headrace.authoring.dag.weights import PlannedTask, PriorityWeightStrategy
+from headrace.authoring.dag.zones import timezone_name
 from headrace.definition import (
     NOOP,
     ROOT,
@@ -53,6 +55,7 @@ def compile_dag(dag: DAG, root: Path) -> Workflow:
         params=_params(dag, place),
         param_schemas=_param_schemas(dag, place),
         schedule=schedule_of(dag, place),
+        assets=asset_uses_of(dag),
         max_active_runs=dag.max_active_runs,
         max_active_tasks=dag.max_active_tasks,
         timeout_seconds=None if dag.dagrun_timeout is None else dag.dagrun_timeout.total_seconds(),

@@ -145,7 +145,8 @@ class DAG:
     def _check_schedule(self) -> None:
         if self.schedule == "@continuous" and self.max_active_runs > 1:
             raise ValueError(f"DAG `{self.dag_id}` runs @continuous, which needs `max_active_runs=1`")
-        if self.catchup and self.schedule is not None and self.schedule != "@once" and self.start_date is None:
+        needs_start = isinstance(self.schedule, str) and self.schedule != "@once"
+        if self.catchup and needs_start and self.start_date is None:
             raise ValueError(f"DAG `{self.dag_id}` has `catchup=True`, which needs a start_date")
 
     @property

@@ -28,5 +28,9 @@ RETRIES = _whole("core", "default_task_retries", 0)
 RETRY_DELAY = timedelta(seconds=_whole("core", "default_task_retry_delay", 300))
 MAX_ACTIVE_TASKS = _whole("core", "max_active_tasks_per_dag", 16)
 MAX_ACTIVE_RUNS = _whole("core", "max_active_runs_per_dag", 16)
+CRON_DATA_INTERVALS = _boolean("scheduler", "create_cron_data_intervals", False)
+"""Whether a cron expression means periods, with a run at the end of each, as it did in Airflow 2."""
+DELTA_DATA_INTERVALS = _boolean("scheduler", "create_delta_data_intervals", False)
+"""The same for a timedelta."""
 CATCHUP = _boolean("scheduler", "catchup_by_default", False)
 PAUSED_AT_CREATION = _boolean("core", "dags_are_paused_at_creation", False)

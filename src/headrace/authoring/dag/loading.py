@@ -15,8 +15,10 @@ from types import CodeType, ModuleType
 from headrace.authoring.dag import scope
 from headrace.authoring.dag.compiling import compile_dag
 from headrace.authoring.dag.dags import DAG
+from headrace.authoring.dag.told_slots import tell_slot
 from headrace.authoring.dag.user_frames import user_frames, user_traceback
 from headrace.authoring.dag.zipped import written_out, zipped_modules
+from headrace.authoring.languages import SlotQuestion, ToldSlot
 from headrace.definition import Workflow
 from headrace.errors import DefinitionError, HeadraceError, LoadError
 
@@ -32,6 +34,11 @@ class DagFile:
     file: str
     workflows: tuple[Workflow, ...]
     dags: dict[str, DAG]
+
+    def tell_slot(self, question: SlotQuestion) -> ToldSlot | None:
+        """Ask the timetable that a user wrote for one of these DAGs."""
+        dag = self.dags.get(question.workflow)
+        return None if dag is None else tell_slot(dag, question)
 
 
 def load_dag_file(root: Path, file: str, content: bytes | None = None) -> DagFile:

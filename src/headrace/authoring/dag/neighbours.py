@@ -8,7 +8,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from headrace.authoring.dag.schedules import schedule_of, timezone_name
+from headrace.authoring.dag.schedules import schedule_of
+from headrace.authoring.dag.zones import timezone_name
 from headrace.definition import Place
 
 

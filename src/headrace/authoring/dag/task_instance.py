@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from headrace.authoring.asking import Engine
 from headrace.authoring.dag.connections import Connection
 from headrace.authoring.dag.context import Context
+from headrace.authoring.dag.context_values import asset_values, previous_run_values
+from headrace.authoring.dag.dates import to_pendulum
 from headrace.authoring.dag.expansion import instance_count
 from headrace.authoring.dag.macros import Macros
 from headrace.authoring.dag.neighbours import neighbour_dates
@@ -21,16 +23,6 @@ from headrace.authoring.dag.values import decode_value, length_of
 from headrace.authoring.dag.variables import Lookup, VariableLookup
 from headrace.authoring.dag.xcom import has_custom_backend, serialized
 from headrace.authoring.dag.xcom_arg import RETURN_VALUE
-
-
-def to_pendulum(instant: datetime | None) -> Any:
-    """The datetime type that DAG files expect."""
-    if instant is None:
-        return None
-    # Most tasks never look at a date, and pendulum costs more than the rest of a task process together.
-    import pendulum
-
-    return pendulum.instance(instant)
 
 
 class DagRun:
@@ -127,6 +119,10 @@ class TaskInstance(OtherRuns):
         """The tasks that this task has decided to skip."""
         self._values: dict[str, Any] = {}
         self._engine = engine
+
+    @property
+    def engine(self) -> Engine:
+        return self._engine
 
     @property
     def start_date(self) -> Any:
@@ -236,18 +232,19 @@ def task_context(instance: TaskInstance) -> Context:
     }
     stamp = run.run_id if run.logical_time is None else run.logical_time.strftime("%Y%m%d")
     values["task_instance_key_str"] = f"{run.dag_id}__{task.task_id}__{stamp}"
-    lazy: dict[str, Callable[[], Any]] = {
+    lazy: dict[str, Any] = {
         "params": lambda: merged_params(dag.params, task.settings.params, run.conf),
         "macros": Macros,
         "var": VariableLookup,
         "conn": lambda: Lookup(Connection.get),
         "expanded_ti_count": lambda: instance_count(task, instance),
     }
+    lazy |= asset_values(task.settings, instance.engine) | previous_run_values(instance.engine)
     if run.logical_time is not None:
         values |= _date_strings(run.logical_time.astimezone(UTC))
         lazy |= neighbour_dates(dag, run, to_pendulum)
         for name in ("logical_date", "execution_date", "data_interval_start", "data_interval_end"):
-            lazy[name] = lambda name=name: getattr(run, name)  # type: ignore[misc]
+            lazy[name] = lambda name=name: getattr(run, name)
     return Context(values, lazy)
 
 

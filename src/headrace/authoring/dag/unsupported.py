@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from headrace.authoring.dag.asset_uses import watchers_of
 from headrace.authoring.dag.executor_options import executor_warnings
 
 _OF_DAG = (
@@ -21,7 +22,7 @@ def warnings_of(dag: Any) -> tuple[str, ...]:
         for key, task in dag.task_dict.items()
         for sentence in executor_warnings(key, task.settings.executor_config)
     ]
-    return (*_of_dag(dag), *_of_tasks(dag), *of_executors)
+    return (*_of_dag(dag), *_of_tasks(dag), *of_executors, *_of_assets(dag))
 
 
 def _of_dag(dag: Any) -> Iterator[str]:
@@ -36,3 +37,8 @@ def _of_tasks(dag: Any) -> Iterator[str]:
         if tasks:
             others = f" and {len(tasks) - 1} more" if len(tasks) > 1 else ""
             yield f"`{name}` of task `{tasks[0]}`{others} has no effect yet"
+
+
+def _of_assets(dag: Any) -> Iterator[str]:
+    for name in watchers_of(dag):
+        yield f"the watchers of asset `{name}`, on which DAG `{dag.dag_id}` is scheduled, have no effect yet"

@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from headrace.authoring.dig.asset_schedules import asset_uses
 from headrace.authoring.dig.compiling import check_workflow_keys, compile_tree
 from headrace.authoring.dig.directives import Directives
 from headrace.authoring.dig.mistakes import Mistakes
@@ -78,6 +79,7 @@ def _workflow(source: Section, name: str, place: Place) -> Workflow:
         timezone=timezone,
         schedule=schedule,
         on_timeout="cancel",
+        assets=asset_uses(schedule, nodes),
         unique_logical_time=True,
         place=place,
     )

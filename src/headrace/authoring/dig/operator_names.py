@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.definition import Place
 from headrace.errors import DefinitionError, did_you_mean
 
-_known = {"call", "echo", "fail", "for_each", "for_range", "if", "loop", "notify", "py", "sh", "wait"}
+_known = {"asset", "call", "echo", "fail", "for_each", "for_range", "if", "loop", "notify", "py", "sh", "wait"}
 
 UNSUPPORTED = frozenset(
     (

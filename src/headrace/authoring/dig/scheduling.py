@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
 
+from headrace.authoring.dig.asset_schedules import ASSETS, asset_condition
 from headrace.authoring.dig.values import as_boolean, as_integer, as_seconds, as_text, shown
 from headrace.authoring.dig.yaml_dialect import place_of
 from headrace.definition import Place, Schedule
@@ -59,6 +60,9 @@ class _Compiler:
 
     def compile(self) -> Schedule:
         kind, key = self._kind()
+        if kind == ASSETS:
+            condition = self._checked(key, lambda: asset_condition(self._command(key)))
+            return Schedule(type=ASSETS, spec={"when": condition})
         pattern = self._checked(key, lambda: KINDS[kind](self._command(key), self._section))
         seconds = pattern.interval_seconds
         times: dict[str, Any] = {"seconds": seconds} if seconds else {"expression": pattern.expression}
@@ -94,7 +98,7 @@ class _Compiler:
             found = ", ".join(f"`{key}`" for key in keys) or "none"
             raise _error(f"expected `schedule` to have one of {', '.join(_names())}, got: {found}", self._place)
         kind = str(self._section["_type"]) if keys[0] == "_type" else keys[0].removesuffix(">")
-        if kind not in KINDS:
+        if kind not in KINDS and kind != ASSETS:
             raise self._unknown(keys[0], f"`{kind}>` is not a kind of schedule", f"{kind}>", _names())
         for key in self._section:
             if key != keys[0] and key not in _COMMON_KEYS:
@@ -195,7 +199,7 @@ KINDS: dict[str, Callable[[Any, Mapping[str, Any]], Pattern]] = {
 
 
 def _names() -> list[str]:
-    return [f"{kind}>" for kind in KINDS]
+    return [f"{kind}>" for kind in (*KINDS, ASSETS)]
 
 
 def _delay(section: Mapping[str, Any]) -> int:

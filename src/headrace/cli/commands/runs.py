@@ -7,25 +7,49 @@ import json
 import click
 
 from headrace.actions.finding import find_workflow
+from headrace.actions.sessions import parse_time
 from headrace.actions.wording import instant as shown
 from headrace.actions.wording import span
 from headrace.cli.opening import opened
 from headrace.cli.options import json_option, limit_option, store_option
 from headrace.cli.printing import instant, print_json, print_table, seconds
-from headrace.store import RunRow, list_runs
+from headrace.store import RUN_STATES, RunChoice, RunRow, choose_runs
 
 
 @click.command("runs")
 @click.argument("workflow", required=False)
+@click.option("--state", type=click.Choice(RUN_STATES), help="Only runs in this state.")
+@click.option("--type", "type_", metavar="TYPE", help="Only `manual`, `scheduled`, `backfill` … runs.")
+@click.option("--backfill", type=int, metavar="ID", help="Only runs of this backfill.")
+@click.option("--from", "since", metavar="TIME", help="Only runs for this logical time and later ones.")
+@click.option("--to", "until", metavar="TIME", help="Only runs for this logical time and earlier ones.")
 @limit_option
 @click.option("--before", type=int, metavar="ID", help="Begin before this run: the `next` of the page before.")
 @json_option
 @store_option
-def command(workflow: str | None, limit: int, before: int | None, as_json: bool, url: str | None) -> None:
+def command(
+    workflow: str | None,
+    state: str | None,
+    type_: str | None,
+    backfill: int | None,
+    since: str | None,
+    until: str | None,
+    limit: int,
+    before: int | None,
+    as_json: bool,
+    url: str | None,
+) -> None:
     """List runs, newest first; of one WORKFLOW or of all."""
     with opened(url, may_be_private=True) as here, here.store.read() as tx:
-        workflow_id = None if workflow is None else find_workflow(tx, workflow, may_be_gone=True).id
-        rows = list_runs(tx, workflow_id, before, limit)
+        choice = RunChoice(
+            workflow_id=0 if workflow is None else find_workflow(tx, workflow, may_be_gone=True).id,
+            state=state or "",
+            type=type_ or "",
+            backfill_id=backfill or 0,
+            since=parse_time(since),
+            until=parse_time(until),
+        )
+        rows = choose_runs(tx, choice, before, limit)
     if as_json:
         print_json({"runs": [describe(row) for row in rows], "next": rows[-1].id if len(rows) == limit else None})
         return
@@ -50,6 +74,7 @@ def describe(row: RunRow) -> dict[str, object]:
         "ended_at": instant(row.ended_at),
         "duration_seconds": seconds(row.started_at, row.ended_at),
         "params": json.loads(row.params),
+        "note": row.note,
     }
 
 

@@ -8,24 +8,33 @@ from headrace.actions.params import parse_params
 from headrace.actions.trigger import trigger
 from headrace.cli.commands.runs import describe
 from headrace.cli.opening import opened
-from headrace.cli.options import json_option, params_option, session_option, store_option
+from headrace.cli.options import conf_option, json_option, params_option, parse_conf, session_option, store_option
 from headrace.cli.printing import print_json
 
 
 @click.command("trigger")
 @click.argument("workflow")
 @params_option
+@conf_option
 @session_option
-@click.option("--run-key", metavar="NAME", help="The run's name, unique in its workflow.")
+@click.option("--run-key", "--run-id", "-r", "run_key", metavar="NAME", help="The run's name, unique in its workflow.")
+@click.option("--note", help="What there is to say about the run.")
 @json_option
 @store_option
 def command(
-    workflow: str, params: tuple[str, ...], session: str | None, run_key: str | None, as_json: bool, url: str | None
+    workflow: str,
+    params: tuple[str, ...],
+    conf: str | None,
+    session: str | None,
+    run_key: str | None,
+    note: str | None,
+    as_json: bool,
+    url: str | None,
 ) -> None:
     """Start a run of WORKFLOW now."""
-    given = parse_params(params)
+    given = {**parse_conf(conf), **parse_params(params)}
     with opened(url) as here:
-        run = trigger(here.store, here.clock, workflow, params=given, session=session, run_key=run_key)
+        run = trigger(here.store, here.clock, workflow, params=given, session=session, run_key=run_key, note=note)
     if as_json:
         print_json(describe(run))
     else:

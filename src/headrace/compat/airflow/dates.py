@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as _datetime
 from typing import Any
 
-from headrace.authoring.dag.task_instance import to_pendulum
+from headrace.authoring.dag.dates import to_pendulum
 from headrace.definition import CRON_PRESETS
 
 utc = _datetime.UTC

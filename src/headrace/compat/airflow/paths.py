@@ -96,6 +96,29 @@ _triggers = _names(
 _external_triggers = _names("headrace.operators.triggers", "WorkflowTrigger", "DagStateTrigger", "ExternalTaskTrigger")
 _file_triggers = _names("headrace.operators.triggers", "FileTrigger", "FileDeleteTrigger")
 _time_triggers = _names("headrace.operators.triggers", "DateTimeTrigger", "TimeDeltaTrigger")
+_assets = _names(
+    f"{_DAG}.assets",
+    *("Asset", "AssetAlias", "AssetAll", "AssetAny", "AssetWatcher", "Dataset", "Model", "BaseAsset", "AssetRef"),
+    *("AssetNameRef", "AssetUriRef"),
+)
+_metadata = _names(f"{_DAG}.assets", "Metadata")
+_datasets = {
+    "Dataset": f"{_DAG}.assets:Dataset",
+    "DatasetAlias": f"{_DAG}.assets:AssetAlias",
+    "DatasetAll": f"{_DAG}.assets:AssetAll",
+    "DatasetAny": f"{_DAG}.assets:AssetAny",
+}
+_asset_decorator = _names("headrace.operators.asset", "asset")
+_asset_timetables = _names(
+    f"{_DAG}.asset_timetables", "AssetOrTimeSchedule", "DatasetOrTimeSchedule", "AssetTriggeredTimetable"
+)
+_timetable_parts = _names(f"{_DAG}.timetables", "Timetable", "DagRunInfo", "DataInterval", "TimeRestriction")
+_trigger_timetables = _names(
+    f"{_DAG}.timetables", "CronTriggerTimetable", "DeltaTriggerTimetable", "MultipleCronTriggerTimetable"
+)
+_interval_timetables = _names(f"{_DAG}.timetables", "CronDataIntervalTimetable", "DeltaDataIntervalTimetable")
+_events_timetable = _names(f"{_DAG}.timetables", "EventsTimetable")
+_simple_timetables = _names(f"{_DAG}.timetables", "NullTimetable", "OnceTimetable", "ContinuousTimetable")
 _version = {"__version__": "headrace.compat.airflow.shims:AIRFLOW_VERSION"}
 
 _notifier = _names(f"{_DAG}.notifier", "BaseNotifier")
@@ -106,7 +129,9 @@ _retries = _names(
 _providers = "airflow.providers.standard"
 
 PATHS: dict[str, dict[str, str]] = {
-    "airflow": _version | _names(_DAG, "DAG", "XComArg"),
+    "airflow": _version | {"Dataset": f"{_DAG}.assets:Dataset"} | _names(_DAG, "DAG", "XComArg"),
+    "airflow.datasets": _datasets,
+    "airflow.datasets.metadata": _metadata,
     "airflow.decorators": _decorators,
     "airflow.decorators.base": {},
     "airflow.decorators.python": {},
@@ -215,6 +240,13 @@ PATHS: dict[str, dict[str, str]] = {
         | _parsing
         | _hook
         | _names(f"{_DAG}.xcom", "BaseXCom", "XCom")
+        | _assets
+        | _metadata
+        | _asset_decorator
+        | _names(f"{_DAG}.asset_timetables", "AssetOrTimeSchedule")
+        | _trigger_timetables
+        | _interval_timetables
+        | _events_timetable
     ),
     "airflow.sdk.bases": {},
     "airflow.sdk.bases.hook": _hook,
@@ -230,6 +262,9 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.sdk.bases.operator": _operator | _edges,
     "airflow.sdk.bases.sensor": _sensor_tools,
     "airflow.sdk.definitions": {},
+    "airflow.sdk.definitions.asset": _assets,
+    "airflow.sdk.definitions.asset.decorators": _asset_decorator,
+    "airflow.sdk.definitions.asset.metadata": _metadata,
     "airflow.sdk.definitions.context": _context,
     "airflow.sdk.definitions.dag": _dag,
     "airflow.sdk.definitions.param": _params,
@@ -259,6 +294,14 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.sensors.weekday": _week_day_sensor,
     "airflow.task": {},
     "airflow.task.priority_strategy": _names(f"{_DAG}.weights", "PriorityWeightStrategy"),
+    "airflow.timetables": {},
+    "airflow.timetables.assets": _asset_timetables,
+    "airflow.timetables.base": _timetable_parts,
+    "airflow.timetables.datasets": _asset_timetables,
+    "airflow.timetables.events": _events_timetable,
+    "airflow.timetables.interval": _interval_timetables,
+    "airflow.timetables.simple": _simple_timetables,
+    "airflow.timetables.trigger": _trigger_timetables,
     "airflow.utils": {},
     "airflow.utils.context": _names(_DAG, "Context"),
     "airflow.utils.dag_parsing_context": _parsing,

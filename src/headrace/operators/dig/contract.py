@@ -20,7 +20,7 @@ from typing import Any, TypeVar, overload
 from headrace.authoring.dig import as_boolean, as_integer, as_map, as_seconds, as_text
 from headrace.definition import Place
 from headrace.errors import HeadraceError
-from headrace.handoff import Channel, RunContext
+from headrace.handoff import AssetEvent, Channel, RunContext
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -68,6 +68,8 @@ class Outcome:
     """Parameters for the tasks that come after this one."""
     reset: tuple[str, ...] = ()
     """Dotted paths of parameters that are deleted before `store` is applied."""
+    events: tuple[AssetEvent, ...] = ()
+    """Assets that the operator has updated."""
 
 
 class Params:

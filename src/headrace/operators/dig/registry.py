@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from headrace.authoring.dig.operator_names import declare_operator
 from headrace.errors import did_you_mean
+from headrace.operators.dig.assets import run_asset
 from headrace.operators.dig.calling import run_call
 from headrace.operators.dig.contract import Operator, OperatorError
 from headrace.operators.dig.control import run_echo, run_fail, run_if, run_wait
@@ -22,6 +23,7 @@ class Registered(NamedTuple):
 
 
 _operators = {
+    "asset": Registered(run_asset),
     "call": Registered(run_call),
     "echo": Registered(run_echo, obeys_retry=False),
     "fail": Registered(run_fail, obeys_retry=False),

@@ -41,6 +41,8 @@ def upgrade() -> None:
         op.execute("CREATE SEQUENCE IF NOT EXISTS task_id_seq")
     _create_files()
     _create_runs()
+    _create_backfills()
+    _create_assets()
     _create_tasks()
     _create_others()
     op.execute("INSERT INTO counter (name, next) VALUES ('task', 1)")
@@ -154,10 +156,14 @@ def _create_runs() -> None:
         Column("next_run_at", BigInteger, comment="when the next run is due; NULL: never"),
         Column("last_logical_at", BigInteger, comment="of the newest run that this schedule started"),
         Column("disabled_at", BigInteger, comment="it starts nothing until it is enabled again"),
+        Column("last_interval_start", BigInteger),
+        Column("last_interval_end", BigInteger),
+        Column("slots_wanted_at", BigInteger, comment="when user code is to be asked for the next time"),
         ForeignKeyConstraint(["workflow_id"], ["workflow.id"], name="fk_schedule_workflow_id", ondelete="CASCADE"),
         PrimaryKeyConstraint("workflow_id", name="pk_schedule"),
     )
     op.create_index("ix_schedule_due", "schedule", ["next_run_at"], **_where("next_run_at IS NOT NULL"))
+    op.create_index("ix_schedule_wanted", "schedule", ["slots_wanted_at"], **_where("slots_wanted_at IS NOT NULL"))
     op.create_table(
         "run",
         Column("id", ID, autoincrement=True, nullable=False),
@@ -172,6 +178,9 @@ def _create_runs() -> None:
         Column("interval_end", BigInteger),
         Column("run_after", BigInteger, nullable=False),
         Column("params", Text, nullable=False),
+        Column("note", Text),
+        Column("backfill_id", ID, comment="the backfill whose limit and order it obeys"),
+        Column("backfill_order", Integer),
         Column("created_at", BigInteger, nullable=False),
         Column("started_at", BigInteger),
         Column("ended_at", BigInteger),
@@ -182,6 +191,7 @@ def _create_runs() -> None:
         UniqueConstraint("workflow_id", "unique_at", name="uq_run_workflow_id_unique_at"),
     )
     op.create_index("ix_run_active", "run", ["workflow_id", "id"], **_where("state IN ('queued', 'running')"))
+    op.create_index("ix_run_backfill", "run", ["backfill_id", "backfill_order"], **_where("backfill_id IS NOT NULL"))
     op.create_index("ix_run_ended", "run", ["ended_at"], **_where("ended_at IS NOT NULL"))
     op.create_index("ix_run_logical", "run", ["workflow_id", "logical_at"], **_where("logical_at IS NOT NULL"))
     op.create_index("ix_run_queued", "run", ["run_after"], **_where("state = 'queued'"))
@@ -224,6 +234,85 @@ def _create_runs() -> None:
     op.create_index("ix_attempt_version", "attempt", ["workflow_version_id"])
     op.create_index("uq_attempt_name", "attempt", ["run_id", "name"], unique=True, **_where("name <> ''"))
     op.create_index("uq_attempt_active", "attempt", ["run_id"], unique=True, **_where("state IN ('queued', 'running')"))
+
+
+def _create_backfills() -> None:
+    op.create_table(
+        "backfill",
+        Column("id", ID, autoincrement=True, nullable=False),
+        Column("workflow_id", ID, nullable=False),
+        Column("from_at", BigInteger, nullable=False),
+        Column("to_at", BigInteger, nullable=False),
+        Column("reprocess", Text, nullable=False, comment="none, failed or completed: which runs are run again"),
+        Column("is_backwards", Boolean, nullable=False),
+        Column("max_active_runs", Integer),
+        Column("params", Text, nullable=False),
+        Column("is_paused", Boolean, nullable=False),
+        Column("created_at", BigInteger, nullable=False),
+        Column("canceled_at", BigInteger),
+        ForeignKeyConstraint(["workflow_id"], ["workflow.id"], name="fk_backfill_workflow_id", ondelete="CASCADE"),
+        PrimaryKeyConstraint("id", name="pk_backfill"),
+    )
+    op.create_index("ix_backfill_workflow", "backfill", ["workflow_id", "id"])
+
+
+def _create_assets() -> None:
+    op.create_table(
+        "asset",
+        Column("id", ID, autoincrement=True, nullable=False),
+        Column("name", Text, nullable=False),
+        Column("uri", Text, nullable=False),
+        Column("asset_group", Text, nullable=False),
+        Column("extra", Text, nullable=False),
+        Column("created_at", BigInteger, nullable=False),
+        PrimaryKeyConstraint("id", name="pk_asset"),
+        UniqueConstraint("name", name="uq_asset_name"),
+    )
+    op.create_table(
+        "asset_use",
+        Column("workflow_id", ID, nullable=False),
+        Column("key", Text, nullable=False, comment="asset:NAME or alias:NAME"),
+        Column("role", Text, nullable=False, comment="schedule, outlet or inlet"),
+        Column("task", Text, nullable=False),
+        ForeignKeyConstraint(["workflow_id"], ["workflow.id"], name="fk_asset_use_workflow_id", ondelete="CASCADE"),
+        PrimaryKeyConstraint("workflow_id", "key", "role", "task", name="pk_asset_use"),
+    )
+    op.create_index("ix_asset_use_key", "asset_use", ["key", "role", "workflow_id"])
+    op.create_table(
+        "asset_event",
+        Column("id", ID, autoincrement=True, nullable=False),
+        Column("asset_id", ID, nullable=False),
+        Column("at", BigInteger, nullable=False),
+        Column("extra", Text, nullable=False),
+        Column("aliases", Text, nullable=False, comment="a JSON list of the names that it was emitted through"),
+        Column("run_id", ID),
+        Column("workflow", Text, comment="the names of what caused it; NULL: somebody from outside"),
+        Column("run_key", Text),
+        Column("task", Text),
+        Column("map_index", Integer),
+        ForeignKeyConstraint(["asset_id"], ["asset.id"], name="fk_asset_event_asset_id", ondelete="CASCADE"),
+        PrimaryKeyConstraint("id", name="pk_asset_event"),
+    )
+    op.create_index("ix_asset_event_asset", "asset_event", ["asset_id", "id"])
+    op.create_table(
+        "asset_queue",
+        Column("workflow_id", ID, nullable=False),
+        Column("event_id", ID, nullable=False),
+        Column("key", Text, nullable=False),
+        ForeignKeyConstraint(["event_id"], ["asset_event.id"], name="fk_asset_queue_event_id", ondelete="CASCADE"),
+        ForeignKeyConstraint(["workflow_id"], ["workflow.id"], name="fk_asset_queue_workflow_id", ondelete="CASCADE"),
+        PrimaryKeyConstraint("workflow_id", "event_id", "key", name="pk_asset_queue"),
+    )
+    op.create_index("ix_asset_queue_event", "asset_queue", ["event_id"])
+    op.create_table(
+        "run_asset_event",
+        Column("run_id", ID, nullable=False),
+        Column("event_id", ID, nullable=False),
+        ForeignKeyConstraint(["event_id"], ["asset_event.id"], name="fk_run_asset_event_event_id", ondelete="CASCADE"),
+        ForeignKeyConstraint(["run_id"], ["run.id"], name="fk_run_asset_event_run_id", ondelete="CASCADE"),
+        PrimaryKeyConstraint("run_id", "event_id", name="pk_run_asset_event"),
+    )
+    op.create_index("ix_run_asset_event_event", "run_asset_event", ["event_id"])
 
 
 def _create_tasks() -> None:

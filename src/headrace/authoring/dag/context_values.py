@@ -1,0 +1,54 @@
+"""Values of a task's context that the engine is asked for when they are first read: assets, and the run before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+from headrace.authoring.asking import Engine
+from headrace.authoring.dag.asset_events import InletEvents, OutletEvents, TriggeringEvents
+from headrace.authoring.dag.dates import to_pendulum
+
+Lazy = dict[str, Callable[[], Any]]
+
+_OF_LAST_SUCCESS = {
+    "prev_data_interval_start_success": "interval_start",
+    "prev_data_interval_end_success": "interval_end",
+    "prev_start_date_success": "started_at",
+    "prev_end_date_success": "ended_at",
+    "prev_execution_date_success": "logical_time",
+}
+
+
+def asset_values(settings: Any, engine: Engine) -> Lazy:
+    """Events of assets: those that started the run, those of the inlets, those that the task will emit."""
+    return {
+        "triggering_asset_events": lambda: TriggeringEvents(engine),
+        "triggering_dataset_events": lambda: TriggeringEvents(engine),
+        "inlet_events": lambda: InletEvents(settings.inlets, engine),
+        "outlet_events": OutletEvents,
+    }
+
+
+def previous_run_values(engine: Engine) -> Lazy:
+    """Dates of the last run before this one that succeeded; None if there is none."""
+
+    @lru_cache(maxsize=1)
+    def last_success() -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = engine.ask("get_previous_run", is_success=True)
+            return found
+        except LookupError:
+            return {}
+
+    return {name: _date(last_success, field) for name, field in _OF_LAST_SUCCESS.items()}
+
+
+def _date(read: Callable[[], dict[str, Any]], field: str) -> Callable[[], Any]:
+    def date() -> Any:
+        text = read().get(field)
+        return None if text is None else to_pendulum(datetime.fromisoformat(text))
+
+    return date
