@@ -33,6 +33,6 @@ def test_a_ten_minute_task_is_given_up_within_seconds(make_cluster, request, kin
     assert time.monotonic() - began < SECONDS
     assert run.state == "failed"
     assert [one.state for one in cluster.tries(run_id)["sleep"]] == ["failed"]
-    assert "(limit 2 s): its task failed" in member.stderr
+    cluster.wait_until(lambda: "(limit 2 s): its task failed" in member.stderr, "the scheduler says why")
     # The process that nobody owns any more is ended, too, and the agent goes on.
     cluster.wait_until(lambda: "lost its lease" in member.stderr, "the agent learns of it")

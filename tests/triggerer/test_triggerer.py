@@ -9,7 +9,8 @@ import pytest
 from waiting_tasks import step_until
 
 from headrace.processes import is_alive
-from headrace.store import resign, set_variable
+from headrace.secrets import Vault
+from headrace.store import resign
 
 
 @pytest.fixture
@@ -22,8 +23,7 @@ def triggerer(waiting):
 
 def test_each_task_goes_on_with_what_its_trigger_told(waiting, triggerer):
     moment = {"__type": "datetime", "__value": "2026-02-03T04:05:06+00:00"}
-    with waiting.store.begin() as tx:
-        set_variable(tx, "api_token", '"hunter22"')
+    Vault(waiting.store).set_variable("api_token", "hunter22")
     waiting.start(
         fires={"do": "fire", "payload": moment},
         fails={"do": "fail"},
@@ -65,8 +65,7 @@ def test_what_a_trigger_prints_is_in_the_log_of_its_task_without_secrets(waiting
         "        self.log.info('logged')\n"
         "        yield TriggerEvent()\n"
     )
-    with waiting.store.begin() as tx:
-        set_variable(tx, "password", '"hunter22"')
+    Vault(waiting.store).set_variable("password", "hunter22")
     waiting.start(path="talking.Talk", a={"do": "fire"})
     step_until(triggerer, lambda: triggerer.running == 0 and waiting.states() == {"a": "scheduled"})
     log = waiting.log("a")

@@ -17,22 +17,9 @@ def fill_in_secrets(text: str, channel: Channel) -> str:
 
 def _secret(name: str, channel: Channel) -> str:
     try:
-        return secret(name, channel)
+        value = str(channel.ask("get_secret", name=name))
     except MissingError:
         raise OperatorError(f"the project has no secret `{name}`") from None
-
-
-def secret(name: str, channel: Channel) -> str:
-    """A secret of the project, masked in the task's log from now on. MissingError if there is none."""
-    value = str(channel.ask("get_secret", name=name))
     # A key of several lines is often printed line by line.
     channel.ask("mask", values=list(dict.fromkeys([value, *value.splitlines()])))
     return value
-
-
-def optional_secret(name: str, channel: Channel) -> str | None:
-    """A secret of the project, or None."""
-    try:
-        return secret(name, channel)
-    except MissingError:
-        return None
