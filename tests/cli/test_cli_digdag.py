@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -115,6 +116,20 @@ def test_schedules_of_a_project(digdag, project):
     assert digdag("enable", row["id"])[1].startswith("Enabled schedule id: ")
     moved = digdag("reschedule", "sales", "daily", "-t", "2099-01-01")[1]
     assert fields(moved)["next session time"] == "2099-01-01 00:00:00 +0900"
+
+
+def test_backfill_runs_the_times_of_a_schedule_one_after_the_other(digdag, project):
+    digdag("push", "sales", "--project", str(project))
+    code, out, _ = digdag("backfill", "sales", "daily", "--from", "2026-01-01", "--count", "2", "-d")
+    assert code == 0 and "a dry run, nothing was done: 2 new" in out
+    code, out, _ = digdag("backfill", "sales", "daily", "-f", "2026-01-01", "--count", "2", "--name", "again", "--json")
+    done = json.loads(out)
+    assert [one["logical_time"] for one in done["times"]] == ["2025-12-31T15:00:00Z", "2026-01-01T15:00:00Z"]
+    assert done["backfill"]["max_active_runs"] == 1
+    code, _, err = digdag("backfill", "sales", "daily", "-f", "2026-01-01", "--count", "9000")
+    assert code == 2 and "has only" in err
+    assert "has no workflow `other`" in digdag("backfill", "sales", "other", "-f", "2026-01-01")[2]
+    assert "unknown" not in digdag("backfill", "list")[2]
 
 
 def test_archive_and_upload_are_a_push_in_two_steps(digdag, project, tmp_path):

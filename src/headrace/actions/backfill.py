@@ -113,6 +113,11 @@ def scheduled_slots(workflow: Workflow, request: BackfillRequest, now: datetime)
         raise UsageError(f"the backfill ends before it begins: {iso(start)} is later than {iso(end)}")
     wanted = request.count if request.count is not None else MOST_RUNS + 1
     slots = list(islice(_until(timetable.slots_from(start), end, now), wanted))
+    if request.count is not None and len(slots) < request.count:
+        raise UsageError(
+            f"the schedule of `{workflow.name}` has only {len(slots)} times from {iso(start)} until now,"
+            f" expected {request.count}"
+        )
     if len(slots) > MOST_RUNS:
         raise UsageError(
             f"the backfill of `{workflow.name}` would have more than {MOST_RUNS} runs", hint="split it into several"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from typing import Any
+from uuid import uuid4
 
 import click
 
@@ -20,6 +21,7 @@ from headrace.actions.backfill import (
 )
 from headrace.actions.finding import find_workflow
 from headrace.actions.params import parse_params
+from headrace.actions.schedules import find_schedules
 from headrace.actions.wording import instant as shown
 from headrace.cli.opening import opened
 from headrace.cli.options import conf_option, json_option, limit_option, params_option, parse_conf, store_option
@@ -36,9 +38,25 @@ _OUTCOMES = {
 }
 
 
-@click.group("backfill")
+_OF_SCHEDULE = "of-schedule"
+
+
+class _OrSchedule(click.Group):
+    """Whatever is not one of its commands is a project or a schedule, as in Digdag's `backfill PROJECT NAME`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and not any(arg in self.commands or arg in ctx.help_option_names for arg in args):
+            args = [_OF_SCHEDULE, *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group("backfill", cls=_OrSchedule)
 def command() -> None:
-    """Run a workflow for times in the past that its schedule names."""
+    """Run a workflow for times in the past that its schedule names.
+
+    `headrace backfill PROJECT WORKFLOW --from TIME` (or with a schedule's ID) runs the times from then on one after
+    the other, those that have a run once more.
+    """
 
 
 @command.command("create")
@@ -70,11 +88,37 @@ def create_command(
     request = BackfillRequest(params={**parse_conf(conf), **parse_params(params)}, attempt_name=name, **given)
     with opened(url) as here:
         done = create_backfill(here.store, here.clock, request)
-    if as_json:
-        print_json(_describe_created(done))
-        return
-    print_table(("logical time", "what happens"), [(iso(one.slot.logical_time), _what(one)) for one in done.times])
-    click.echo(_summary(done, request.is_dry_run))
+    _show_created(done, request, as_json)
+
+
+@command.command(_OF_SCHEDULE, hidden=True)
+@click.argument("project")
+@click.argument("workflow", required=False)
+@click.option("-f", "--from", "start", required=True, metavar="TIME", help="The first time.")
+@click.option("--count", type=click.IntRange(1), help="How many times; else up to the schedule's next one.")
+@click.option("--name", default="", help="A name for the attempts.")
+@click.option("-d", "--dry-run", "is_dry_run", is_flag=True, help="Say what would be done and do nothing.")
+@json_option
+@store_option
+def of_schedule_command(
+    project: str, workflow: str | None, name: str, as_json: bool, url: str | None, **given: Any
+) -> None:
+    """Run the times of the schedule of WORKFLOW of PROJECT, or of the schedule with an ID, one after the other."""
+    with opened(url) as here:
+        with here.store.read() as tx:
+            found = find_schedules(tx, project, workflow)
+        if len(found) > 1:
+            names = ", ".join(f"`{row.workflow}`" for row in found)
+            raise UsageError(f"project `{project}` has several schedules: {names}", hint="name the workflow, too")
+        request = BackfillRequest(
+            workflow=f"{found[0].project}/{found[0].workflow}",
+            attempt_name=name or str(uuid4()),
+            reprocess="completed",
+            max_active_runs=1,
+            **given,
+        )
+        done = create_backfill(here.store, here.clock, request)
+    _show_created(done, request, as_json)
 
 
 @command.command("list")
@@ -124,6 +168,14 @@ def cancel_command(backfill: int, as_json: bool, url: str | None) -> None:
     """Cancel the runs of BACKFILL that have not started; those that run go on."""
     with opened(url) as here:
         _report(cancel_backfill(here.store, here.clock, backfill), as_json)
+
+
+def _show_created(done: Backfilled, request: BackfillRequest, as_json: bool) -> None:
+    if as_json:
+        print_json(_describe_created(done))
+        return
+    print_table(("logical time", "what happens"), [(iso(one.slot.logical_time), _what(one)) for one in done.times])
+    click.echo(_summary(done, request.is_dry_run))
 
 
 def describe(row: BackfillRow) -> dict[str, object]:
