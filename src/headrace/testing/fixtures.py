@@ -53,6 +53,8 @@ class _Given:
     def ask(self, verb: str, **args: Any) -> Any:
         if verb == "get_values":
             return {task: self._results[task] for task in args["tasks"] if task in self._results}
+        if verb == "get_results":
+            return [self._described(task) for task in args["tasks"] if task in self._results]
         if verb == "mask":
             return None
         value = self._result(verb, args)
@@ -61,6 +63,11 @@ class _Given:
         if verb == "get_element":
             return {"element": value[args["index"]]} if isinstance(value, list) else {"whole": value}
         return value
+
+    def _described(self, task: str) -> dict[str, Any]:
+        # The list of a mapped task's results, which the test gives as one, is pulled as one.
+        value = self._results[task]
+        return {"task": task, "map_index": -1, "is_mapped": False, "name": RETURN_VALUE, "value": value}
 
     def _result(self, verb: str, args: Mapping[str, Any]) -> Any:
         if verb not in ("get_value", "get_length", "get_element") or args["task"] not in self._results:

@@ -82,6 +82,7 @@ class Checker:
         self._last_event = 0
         self._changes = -1
         self._states: dict[int, str] = {}
+        self._carried: set[int] = set()
         self._attempts: dict[int, str] = {}
         self._fences: Counter[int] = Counter()
         self._holders: dict[int, int | None] = {}
@@ -196,10 +197,10 @@ class Checker:
         return {task_id: words[key] for task_id, key in keys if key in words}
 
     def _check_task(self, task: Task) -> None:
+        if self._is_carried_over(task):
+            self._carried.add(task.id)
+            self._states[task.id] = task.state
         expected = self._states.get(task.id, "none")
-        if task.id not in self._states and task.fence == 0 and task.state is State.SUCCESS:
-            expected = "success"  # carried over from an earlier attempt
-            self._states[task.id] = "success"
         if task.state != expected:
             raise Violation(f"task `{task.name}` ({task.id}) is `{task.state}`, its events say `{expected}`")
         if task.fence != self._fences[task.id]:
@@ -209,6 +210,12 @@ class Checker:
         if (task.agent_id is not None) != (task.state in HELD):
             raise Violation(f"task `{task.name}` ({task.id}) is `{task.state}` with agent {task.agent_id}")
         self._holders[task.id] = task.agent_id
+
+    def _is_carried_over(self, task: Task) -> bool:
+        """Whether an earlier attempt has done it: as a success, or as part of one, whatever became of that part."""
+        if task.id in self._states or task.fence != 0:
+            return False
+        return task.state is State.SUCCESS or (task.state in FINISHED and task.parent_id in self._carried)
 
     def _check_attempt(
         self, attempt_id: int, state: str, reason: str | None, run_state: str, root: Task | None
