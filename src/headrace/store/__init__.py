@@ -71,6 +71,8 @@ from headrace.store.backfills import (
 )
 from headrace.store.claims import Claim, claim_tasks
 from headrace.store.database import Database, Transaction
+from headrace.store.deadline_reading import MissRow, list_misses
+from headrace.store.deadlines import has_due_deadlines, note_sent, serve_due_deadlines
 from headrace.store.definitions import Definitions, Version
 from headrace.store.elements import Elements
 from headrace.store.errand_reading import ErrandRow, list_errands
@@ -259,6 +261,7 @@ __all__ = [
     "KeptRow",
     "ListedSchedule",
     "LostProcess",
+    "MissRow",
     "NamedValue",
     "Neighbour",
     "NewBackfill",
@@ -337,6 +340,7 @@ __all__ = [
     "get_kept",
     "get_run",
     "get_schedule",
+    "has_due_deadlines",
     "has_due_schedules",
     "has_due_tasks",
     "has_expired_leases",
@@ -365,6 +369,7 @@ __all__ = [
     "list_errands",
     "list_events",
     "list_kept",
+    "list_misses",
     "list_pools",
     "list_projects",
     "list_runs",
@@ -389,6 +394,7 @@ __all__ = [
     "newest_logical_time",
     "newest_run",
     "next_due",
+    "note_sent",
     "occupations",
     "old_attempts",
     "old_runs",
@@ -421,6 +427,7 @@ __all__ = [
     "save_file",
     "save_schedule",
     "send_errands",
+    "serve_due_deadlines",
     "set_backfill_paused",
     "set_kept",
     "set_paused",

@@ -37,6 +37,7 @@ NEXT_DUE = Sql(
       SELECT (SELECT min(due_at) FROM task WHERE due_at IS NOT NULL) AS at
       UNION ALL SELECT (SELECT min(next_run_at) FROM schedule WHERE next_run_at IS NOT NULL)
       UNION ALL SELECT (SELECT min(timeout_at) FROM attempt WHERE timeout_at IS NOT NULL AND state = 'running')
+      UNION ALL SELECT (SELECT min(due_at) FROM deadline WHERE missed_at IS NULL)
       UNION ALL SELECT (SELECT min(run_after) FROM run WHERE state = 'queued' AND run_after > :now)
     ) AS timers
     """
