@@ -12,11 +12,12 @@ from html import escape
 from typing import Any
 
 from headrace.authoring.dag.context import Context, current_engine
+from headrace.authoring.dag.dates import to_pendulum
 from headrace.authoring.dag.deadlines import AsyncCallback, Callback, alerts_of
 from headrace.authoring.dag.node import callbacks
 from headrace.authoring.dag.notifier import BaseNotifier
 from headrace.authoring.dag.sla_miss import SlaMiss
-from headrace.authoring.dag.task_instance import DagRun, TaskInstance, to_pendulum
+from headrace.authoring.dag.task_instance import DagRun, TaskInstance
 from headrace.runner.alerts import SEND_EMAIL
 from headrace.runner.callbacks import call_all
 from headrace.runner.programs import named

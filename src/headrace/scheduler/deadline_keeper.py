@@ -6,7 +6,7 @@ from datetime import datetime
 from functools import partial
 
 from headrace.clock import to_micros
-from headrace.store import Store, has_due_deadlines, overdue_attempts, serve_due_deadlines, time_out_attempt
+from headrace.store import Store, find_overdue, serve_due_deadlines, time_out_attempt
 
 
 class DeadlineKeeper:
@@ -22,13 +22,12 @@ class DeadlineKeeper:
         """Returns how many runs were ended and deadlines looked at."""
         at = to_micros(now)
         with self._store.read() as tx:
-            overdue = overdue_attempts(tx, at, self._batch_size)
-            is_due = has_due_deadlines(tx, at)
+            overdue = find_overdue(tx, at, self._batch_size)
         ended = 0
-        for attempt_id in overdue:
+        for attempt_id in overdue.attempts:
             committed = self._store.transact(partial(time_out_attempt, attempt_id=attempt_id, now=at))
             ended += len(committed.ended_attempts)
-        return ended + (self._notice(at) if is_due else 0)
+        return ended + (self._notice(at) if overdue.has_deadlines else 0)
 
     def _notice(self, at: int) -> int:
         work = partial(serve_due_deadlines, now=at, limit=self._batch_size, checks_tasks=self._checks_tasks)

@@ -72,7 +72,7 @@ from headrace.store.backfills import (
 from headrace.store.claims import Claim, claim_tasks
 from headrace.store.database import Database, Transaction
 from headrace.store.deadline_reading import MissRow, list_misses
-from headrace.store.deadlines import has_due_deadlines, note_sent, serve_due_deadlines
+from headrace.store.deadlines import note_sent, serve_due_deadlines
 from headrace.store.definitions import Definitions, Version
 from headrace.store.elements import Elements
 from headrace.store.errand_reading import ErrandRow, list_errands
@@ -197,12 +197,13 @@ from headrace.store.schema import RUN_STATES
 from headrace.store.shown import instance_labels, rendered_arguments
 from headrace.store.store import Store
 from headrace.store.timers import (
+    Overdue,
     Woken,
     attempts_with_old_tasks,
+    find_overdue,
     has_due_tasks,
     next_due,
     old_attempts,
-    overdue_attempts,
     revive_attempt,
     stalled_attempts,
     waiting_workflows,
@@ -268,6 +269,7 @@ __all__ = [
     "NewErrand",
     "NewRun",
     "Occupation",
+    "Overdue",
     "PoolRow",
     "ProjectRow",
     "QueuedEvent",
@@ -329,6 +331,7 @@ __all__ = [
     "file_digests",
     "files_of_project",
     "find_archive",
+    "find_overdue",
     "find_project",
     "fire_triggers",
     "follow_past",
@@ -340,7 +343,6 @@ __all__ = [
     "get_kept",
     "get_run",
     "get_schedule",
-    "has_due_deadlines",
     "has_due_schedules",
     "has_due_tasks",
     "has_expired_leases",
@@ -398,7 +400,6 @@ __all__ = [
     "occupations",
     "old_attempts",
     "old_runs",
-    "overdue_attempts",
     "past_of",
     "previous_run",
     "queued_attempts_of_backfill",

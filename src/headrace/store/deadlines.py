@@ -73,11 +73,6 @@ class _Late(NamedTuple):
     attempt: Attempt
 
 
-def has_due_deadlines(tx: Transaction, now: int) -> bool:
-    """Whether serving is worth while."""
-    return bool(tx.run(DUE, {"now": now, "limit": 1}))
-
-
 def serve_due_deadlines(tx: Transaction, now: int, limit: int = 200, *, checks_tasks: bool = True) -> int:
     """Record what was not done in time, with all that follows from it; each miss once, whoever else serves.
 

@@ -520,7 +520,7 @@ deadline = Table(
     # Several misses may be history, but a run has each deadline only once ahead of it.
     Index("uq_deadline_ahead", "run_id", "name", unique=True, **_where("missed_at IS NULL")),
     Index("ix_deadline_due", "due_at", **_where("missed_at IS NULL")),
-    Index("ix_deadline_missed", "run_id", "id", **_where("missed_at IS NOT NULL")),
+    Index("ix_deadline_run", "run_id"),
 )
 
 nudge = Table(

@@ -520,7 +520,7 @@ def _create_others() -> None:
     )
     op.create_index("uq_deadline_ahead", "deadline", ["run_id", "name"], unique=True, **_where("missed_at IS NULL"))
     op.create_index("ix_deadline_due", "deadline", ["due_at"], **_where("missed_at IS NULL"))
-    op.create_index("ix_deadline_missed", "deadline", ["run_id", "id"], **_where("missed_at IS NOT NULL"))
+    op.create_index("ix_deadline_run", "deadline", ["run_id"])
     op.create_table(
         "nudge",
         Column("id", ID, autoincrement=True, nullable=False),
