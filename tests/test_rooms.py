@@ -34,7 +34,7 @@ MAY_IMPORT = {
     "compat": {"authoring", "authoring.dag", "definition", "operators"},
     "projects": {"archives", "authoring", "definition", "handoff", "settings", "store", "timetable"},
     # what is true
-    "state": {"definition", "handoff"},
+    "state": {"definition", "handoff", "timetable"},
     "store": {"definition", "state", "settings", "handoff"},
     # what moves it
     "scheduler": {"store", "state", "timetable", "definition"},

@@ -98,6 +98,7 @@ class SchedulerSettings:
     )
     retention_days: int | None = _setting(None, "Finished runs older than this are deleted.", shown="never", minimum=1)
     max_runs_per_tick: int = _setting(100, "How many runs of one workflow are started in one go.", minimum=1)
+    check_slas: bool = _setting(True, "Whether tasks that are not done within their `sla` are recorded and told.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

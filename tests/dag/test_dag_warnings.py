@@ -18,7 +18,7 @@ with DAG("flow", schedule=None, {of_dag}):
     ("of_dag", "of_task", "warnings"),
     [
         ("", "", ()),
-        ("sla_miss_callback=print", "", ("`sla_miss_callback` of DAG `flow` has no effect yet",)),
+        ("sla_miss_callback=print", "", ("`sla_miss_callback` of DAG `flow` has no effect: no task has an `sla`",)),
         ("on_failure_callback=print", "", ()),
         ("", "run_as_user='ann'", ("`run_as_user` of task `a` and 2 more has no effect yet",)),
         ("fail_fast=True", "depends_on_past=True", ()),

@@ -7,7 +7,7 @@ from copy import copy
 import pytest
 from sqlalchemy import text
 
-from headrace.store import agents, lookups, pruning, schedules, timers
+from headrace.store import agents, deadline_rows, deadlines, lookups, pruning, schedules, timers
 from headrace.store.database import Transaction
 
 STATEMENTS = {
@@ -16,10 +16,20 @@ STATEMENTS = {
     "active runs": (schedules.OCCUPATION, {"ids": [1, 2]}, "ix_run_active"),
     "due tasks": (timers.IS_TASK_DUE, {"now": 1}, "ix_task_due"),
     "waking": (timers.DUE_TASKS, {"now": 1, "limit": 9}, "ix_task_due"),
-    "deadlines": (timers.OVERDUE_ATTEMPTS, {"now": 1, "limit": 9}, "ix_attempt_timeout"),
+    "overdue runs": (timers.OVERDUE, {"now": 1, "limit": 9}, "ix_attempt_timeout"),
+    "overdue deadlines": (timers.OVERDUE, {"now": 1, "limit": 9}, "ix_deadline_due"),
+    "due deadlines": (deadlines.DUE, {"now": 1, "limit": 9}, "ix_deadline_due"),
+    "deadlines of a run": (pruning.DELETE_DEADLINES, {"run_id": 1}, "ix_deadline_run"),
+    "deadlines that were met": (
+        deadline_rows.DROP_MET,
+        {"run_id": 1, "attempt_id": 1, "names": ["a"], "ended_at": 1},
+        "uq_task_live",
+    ),
+    "average of runs": (deadline_rows.AVERAGE, {"workflow_id": 1, "limit": 9}, "ix_run_logical"),
     "sleeping: tasks": (timers.NEXT_DUE, {"now": 1}, "ix_task_due"),
     "sleeping: schedules": (timers.NEXT_DUE, {"now": 1}, "ix_schedule_due"),
-    "sleeping: deadlines": (timers.NEXT_DUE, {"now": 1}, "ix_attempt_timeout"),
+    "sleeping: time limits": (timers.NEXT_DUE, {"now": 1}, "ix_attempt_timeout"),
+    "sleeping: deadlines": (timers.NEXT_DUE, {"now": 1}, "ix_deadline_due"),
     "sleeping: runs": (timers.NEXT_DUE, {"now": 1}, "ix_run_queued"),
     "waiting runs": (timers.WAITING_WORKFLOWS, {"now": 1, "limit": 9}, "ix_run_queued"),
     "stalled: claimable": (timers.QUIET, {"after": 0, "limit": 9}, "ix_task_claimable"),
@@ -34,7 +44,7 @@ STATEMENTS = {
     "tasks of a run": (pruning.DELETE_TASKS, {"run_id": 1}, "ix_task_parent"),
     "events of a run": (pruning.DELETE_EVENTS, {"run_id": 1}, "ix_event_attempt"),
 }
-LARGE = ("task", "run", "attempt", "schedule", "event", "workflow", "edge", "try", "value")
+LARGE = ("task", "run", "attempt", "schedule", "event", "workflow", "edge", "try", "value", "deadline")
 """Tables that may never be read as a whole."""
 
 

@@ -170,7 +170,8 @@ class LocalRun:
         )
         triggerer = self._parts.triggerer(attempt_id=run.attempt_id if self._is_private else None, name=f"run-{run.id}")
         triggers = TriggererServer(triggerer)
-        timekeeper = Timekeeper(self._parts.store, self._parts.clock, self._parts.settings.scheduler.poll_seconds)
+        given = self._parts.settings.scheduler
+        timekeeper = Timekeeper(self._parts.store, self._parts.clock, given.poll_seconds, check_slas=given.check_slas)
         agent.start()
         triggers.start()
         self._wake, self._served_by = agent.wake, (agent, triggerer)

@@ -148,6 +148,7 @@ def serve_scheduler(parts: Parts, name: str = "") -> SchedulerServer:
         rescue_seconds=given.rescue_seconds,
         retention_days=given.retention_days,
         max_runs_per_tick=given.max_runs_per_tick,
+        check_slas=given.check_slas,
         run_seconds=parts.settings.limits.run_seconds,
         task_seconds=parts.settings.limits.task_seconds,
     )

@@ -16,13 +16,13 @@ from headrace.store import Store, next_due
 class Timekeeper:
     """Ticks when something is due or was announced, and tells how long there is nothing to do."""
 
-    def __init__(self, store: Store, clock: Clock, poll_seconds: float) -> None:
+    def __init__(self, store: Store, clock: Clock, poll_seconds: float, *, check_slas: bool = True) -> None:
         self._store = store
         self._clock = clock
         self._poll_micros = round(poll_seconds * 1_000_000)
         self._services: list[Service] = [
             Waker(store),
-            DeadlineKeeper(store),
+            DeadlineKeeper(store, checks_tasks=check_slas),
             PastFollower(store),
             RunActivator(store),
         ]

@@ -27,6 +27,7 @@ from headrace.store import (
     list_assets,
     named_values,
     newest_attempt_with_value,
+    note_sent,
     previous_run,
     result_length,
     revision_content,
@@ -74,6 +75,7 @@ class Broker:
             "get_asset_events": self._get_asset_events,
             "get_triggering_events": self._get_triggering_events,
             "get_previous_run": self._get_previous_run,
+            "note_sent": self._note_sent,
             "mask": self._nothing,
             **{name: _encoded(verb) for name, verb in self.runs.verbs.items()},
         }
@@ -250,6 +252,13 @@ class Broker:
         if found is None:
             raise Missing
         return _raw(described_run(found))
+
+    def _note_sent(self, request: TaskRequest, misses: list[int], is_mailed: bool = False) -> msgspec.Raw:
+        if request.errand is None:
+            raise StateError("a task cannot say that somebody was told of a missed deadline")
+        with self._store.begin() as tx:
+            note_sent(tx, request.run.run_id, misses, is_mailed=is_mailed)
+        return _raw(None)
 
     def _nothing(self, request: TaskRequest, **_: Any) -> msgspec.Raw:
         return _raw(None)  # the executor, which writes the log, has taken note already

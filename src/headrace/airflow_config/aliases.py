@@ -51,6 +51,7 @@ _ALIASES: dict[tuple[str, str], tuple[str, Callable[[str], Any]]] = {
     ("core", "default_pool_task_slot_count"): ("limits.default_pool_slots", int),
     ("core", "dagbag_import_timeout"): ("parser.timeout_seconds", _number),
     ("core", "killed_task_cleanup_time"): ("agent.kill_grace_seconds", _number),
+    ("core", "check_slas"): ("scheduler.check_slas", as_boolean),
     ("core", "sensitive_var_conn_names"): ("secrets.sensitive_names", _words),
     ("core", "hide_sensitive_var_conn_fields"): ("secrets.hide_sensitive", as_boolean),
     ("logging", "base_log_folder"): ("logs_dir", str),

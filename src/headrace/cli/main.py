@@ -53,6 +53,7 @@ COMMANDS = {
     "schedules": "List schedules.",
     "secrets": "List, set or delete secrets of projects, or rotate keys.",
     "sessions": "List runs as sessions, or show one.",
+    "sla-misses": "List tasks and runs that were not done in time.",
     "standalone": "Scheduler, agent and triggerer in one, watching folders of workflows.",
     "start": "Start a run of a project's workflow for a time.",
     "tasks": "List the tasks of a run.",
@@ -92,7 +93,7 @@ class LazyCommands(click.Group):
         name = ALIASES.get(name, name)
         if name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"headrace.cli.commands.{name}").command
+        command: click.Command = importlib.import_module(f"headrace.cli.commands.{name.replace('-', '_')}").command
         return accept_digdag_options(command)
 
     def resolve_command(

@@ -46,6 +46,10 @@ NOOP = "noop"
 NOTIFY = "notify"
 """The operator that tells people something, in the way that the settings say; only it is told how."""
 
+TASKS_LATE = "tasks_late"
+RUN_LATE = "run_late"
+"""The errands by which user code is told that tasks of a workflow, or a run of it, were not done in time."""
+
 
 class Data(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """Frozen data with a JSON form that leaves out what is at its default."""
@@ -183,6 +187,44 @@ class Node(Data, frozen=True, kw_only=True):
     """mapped: the template of the name that people see in place of an instance's index."""
 
 
+Moment = Literal["logical_time", "interval_end", "run_after", "queued", "average_end", "instant"]
+"""Moments of a run that deadlines count from. run_after: when it was due, or was asked to run again · queued: when it
+was created, tried again or cleared · average_end: how long runs of its workflow take, after it was queued."""
+
+
+class Deadline(Data, frozen=True, kw_only=True):
+    """When a task or a whole run is to be done, and what happens when that time passes and it is not.
+
+    A miss is recorded, and never stops anything by itself.
+    """
+
+    name: str
+    """Unique in the workflow."""
+    task: str = ""
+    """Key of the task that is to be done; empty: the run."""
+    counts_from: Moment
+    seconds: float = 0.0
+    """How long after that moment; negative: before it."""
+    wall_time: str | None = None
+    """`HH:MM:SS`: instead, when clocks in the workflow's time zone show this for the first time from that moment on."""
+    instant: str | None = None
+    """instant: the ISO 8601 instant itself."""
+    newest_runs: int = 0
+    """average_end: how many of the newest successful runs count …"""
+    fewest_runs: int = 1
+    """… and how many there must be; with fewer there is no deadline."""
+    run_types: tuple[str, ...] = ()
+    """Only runs of these types have it; empty: all …"""
+    not_run_types: tuple[str, ...] = ()
+    """… but these."""
+    is_met_by_failure: bool = False
+    """Whether it is enough to have ended, however; else only success and skipping count."""
+    errand: str = ""
+    """The kind of errand that tells user code of a miss. Tasks of a workflow that are late at once share one."""
+    grows: tuple[Node, ...] = ()
+    """What a miss adds to the run, directly below its root."""
+
+
 CRON_PRESETS = {
     "@hourly": "0 * * * *",
     "@daily": "0 0 * * *",
@@ -252,6 +294,7 @@ class Workflow(Data, frozen=True, kw_only=True):
     """How long a run may take, counted from its start."""
     on_timeout: Literal["skip", "cancel"] = "skip"
     """What unfinished tasks become when the run times out; the run fails either way."""
+    deadlines: tuple[Deadline, ...] = ()
     fails_fast: bool = False
     """The first task that fails for good stops the rest of its run: what runs fails, everything else is skipped."""
     max_consecutive_failures: int = 0

@@ -17,7 +17,16 @@ from headrace.handoff.control import (
     ToZygote,
     may_reuse,
 )
-from headrace.handoff.errands import RUN_ENDED, TRY_DIED, Errand, errand_id, errand_key, is_errand
+from headrace.handoff.errands import (
+    RUN_ENDED,
+    RUN_LATE,
+    TASKS_LATE,
+    TRY_DIED,
+    Errand,
+    errand_id,
+    errand_key,
+    is_errand,
+)
 from headrace.handoff.failures import failed, failure_of, user_traceback
 from headrace.handoff.lines import LineFormatter
 from headrace.handoff.messages import (
@@ -56,6 +65,8 @@ __all__ = [
     "MESSAGE_LIMIT_BYTES",
     "RETURN_VALUE",
     "RUN_ENDED",
+    "RUN_LATE",
+    "TASKS_LATE",
     "TRY_DIED",
     "Answer",
     "Ask",

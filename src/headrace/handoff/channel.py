@@ -53,6 +53,7 @@ class Channel(Protocol):
               "started_at", "ended_at"}. MissingError if there is none.
           mask(values, name=None)                  replace these strings in this try's log from now on; with a name,
                                                    only what is a secret by that name or by one inside a value
+          note_sent(misses, is_mailed=False)       an errand has told somebody of missed deadlines, by their ids
 
         About other workflows. `project` is by default the asking task's; if that has no such workflow, it is the only
         one that has. Instants are ISO 8601. A run is {"run_id", "run_key", "project", "workflow", "type", "state",

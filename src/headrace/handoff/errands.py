@@ -7,13 +7,20 @@ with a log and a time limit. If the process or the agent dies, it is run again: 
 To add a kind: name it here, with its payload; write it where it is caused, with `Graph.send` in a decision or with
 `store.send_errands` in a service; and give every language that shall know it a function for it, in the table of
 `runner/python_errand.py`. Nothing in between looks at the kind.
+
+Two kinds are named in definitions, because a workflow asks for them. Payload of `tasks_late`: {"misses": [{"id",
+"name", "task", "run_key", "logical_time", "due_at", "missed_at"}, …], "blocking": [{"task", "map_index", "state",
+"try_number", "run_key", "logical_time"}, …]}: tasks that were not done in time, of one run or several, and what has
+begun in these runs and did not succeed; the errand is about the newest run. Payload of `run_late`: with one miss.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from headrace.definition import Data
+from headrace.definition import RUN_LATE, TASKS_LATE, Data
+
+__all__ = ["RUN_ENDED", "RUN_LATE", "TASKS_LATE", "TRY_DIED", "Errand", "errand_id", "errand_key", "is_errand"]
 
 RUN_ENDED = "run_ended"
 """A run ended. Payload: {"state": "failed", "reason": "timed_out" or None}; its task is one that explains the end."""

@@ -8,9 +8,10 @@ from typing import Any
 from headrace.authoring.dag.context import Context, enter_task, leave_task
 from headrace.authoring.dag.loading import DagFile
 from headrace.authoring.dag.task_instance import task_context
-from headrace.handoff import RUN_ENDED, TRY_DIED, Channel, TaskError, TaskRequest, TaskResult
+from headrace.handoff import RUN_ENDED, RUN_LATE, TASKS_LATE, TRY_DIED, Channel, TaskError, TaskRequest, TaskResult
 from headrace.runner.alerts import mail_about_failure
 from headrace.runner.callbacks import call_all
+from headrace.runner.python_deadlines import after_late_run, after_late_tasks
 from headrace.runner.python_task import dag_run_of, instance_of
 
 _REASONS = {"deadlocked": "all_tasks_deadlocked", "timed_out": "timed_out"}
@@ -78,5 +79,7 @@ def _after_death(dag: Any, context: Context, payload: dict[str, Any]) -> list[Ex
 ERRANDS: dict[str, Callable[[Any, Context, dict[str, Any]], list[Exception]]] = {
     RUN_ENDED: _after_run,
     TRY_DIED: _after_death,
+    TASKS_LATE: after_late_tasks,
+    RUN_LATE: after_late_run,
 }
 """What does each kind: called with the DAG, the context and the payload; gives the exceptions of user code."""

@@ -55,6 +55,8 @@ class SchedulerOptions:
     run_seconds: float | None = None
     task_seconds: float | None = None
     """Runs that are older, or have an older task, are stopped; None: never."""
+    check_slas: bool = True
+    """Whether tasks that are not done in time are noticed."""
     age_seconds: float = 5.0
     """How often it looks for such runs."""
 
@@ -179,7 +181,7 @@ def _beats(
         _Beat(presence, options.renew_seconds),
         _Beat(Rescuer(store), options.rescue_seconds),
         _Beat(Waker(store)),
-        _Beat(DeadlineKeeper(store)),
+        _Beat(DeadlineKeeper(store, checks_tasks=options.check_slas)),
         _Beat(PastFollower(store)),
         *([_Beat(ages, options.age_seconds)] if ages.has_limits else []),
         _Beat(Reviver(store), options.revive_seconds),

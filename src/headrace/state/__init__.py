@@ -1,10 +1,18 @@
 """What is true of tasks and what follows from it: states, legal moves, trigger rules, growth, retries, advance.
 
-Pure: no I/O, no clock, no randomness. It may import `definition` and `handoff`.
+Pure: no I/O, no clock, no randomness. It may import `definition`, `handoff` and `timetable`.
 """
 
 from headrace.state.advance import Advance
 from headrace.state.counting import tally_of
+from headrace.state.deadlines import (
+    RENEWED_BY_ATTEMPT,
+    RENEWED_BY_CLEARING,
+    RunMoments,
+    due_at,
+    has_deadline,
+    was_met,
+)
 from headrace.state.deferring import TIMED_OUT, is_ended_by
 from headrace.state.expansion import MapSource, instance_count, source_keys
 from headrace.state.graph import Graph, Link
@@ -39,6 +47,8 @@ __all__ = [
     "HELD",
     "INLINE_QUEUE",
     "MOVES",
+    "RENEWED_BY_ATTEMPT",
+    "RENEWED_BY_CLEARING",
     "RULES",
     "TIMED",
     "TIMED_OUT",
@@ -59,6 +69,7 @@ __all__ = [
     "PastRules",
     "Position",
     "RunBefore",
+    "RunMoments",
     "State",
     "Tally",
     "Task",
@@ -68,8 +79,10 @@ __all__ = [
     "around",
     "check_move",
     "decide",
+    "due_at",
     "following",
     "grow_tasks",
+    "has_deadline",
     "has_try_left",
     "instance_count",
     "is_ended_by",
@@ -81,5 +94,6 @@ __all__ = [
     "source_keys",
     "tally_of",
     "vetted",
+    "was_met",
     "with_below",
 ]

@@ -167,6 +167,12 @@ class Advance:
                 state = State.FAILED if task.parent_id is None else unfinished_become
                 self._agenda.finish(task, state, Actor.TIMER, attempt.reason)
 
+    def add_to_run(self, attempt: Attempt, nodes: Sequence[Node]) -> None:
+        """Add tasks to a run that goes on, beside those that it has directly below its root."""
+        (root,) = self._graph.tasks([attempt.root_id or 0])
+        self._agenda.grow(root, nodes, grown_by=root.id)
+        self._agenda.open_children(root)
+
     def reconsider(self, attempt: Attempt) -> None:
         """Look again at everything that is not finished, in case that somebody left a consequence undone."""
         for task in self._graph.unfinished(attempt.id):

@@ -73,7 +73,8 @@ def drop_grown(agenda: Agenda, task: Task) -> None:
 
 def _handlers(agenda: Agenda, task: Task) -> list[Task]:
     """The newest of what its end has added: that was for its failure, if it is failing."""
-    grown = [child for child in agenda.graph.children([task.id]) if child.grown_by == task.id]
+    keys = {node.key for node in agenda.graph.node(task).on_failure}
+    grown = [child for child in agenda.graph.children([task.id]) if child.grown_by == task.id and child.key in keys]
     newest = max((child.generation for child in grown), default=0)
     return [child for child in grown if child.generation == newest]
 

@@ -71,6 +71,8 @@ from headrace.store.backfills import (
 )
 from headrace.store.claims import Claim, claim_tasks
 from headrace.store.database import Database, Transaction
+from headrace.store.deadline_reading import MissRow, list_misses
+from headrace.store.deadlines import note_sent, serve_due_deadlines
 from headrace.store.definitions import Definitions, Version
 from headrace.store.elements import Elements
 from headrace.store.errand_reading import ErrandRow, list_errands
@@ -195,12 +197,13 @@ from headrace.store.schema import RUN_STATES
 from headrace.store.shown import instance_labels, rendered_arguments
 from headrace.store.store import Store
 from headrace.store.timers import (
+    Overdue,
     Woken,
     attempts_with_old_tasks,
+    find_overdue,
     has_due_tasks,
     next_due,
     old_attempts,
-    overdue_attempts,
     revive_attempt,
     stalled_attempts,
     waiting_workflows,
@@ -259,12 +262,14 @@ __all__ = [
     "KeptRow",
     "ListedSchedule",
     "LostProcess",
+    "MissRow",
     "NamedValue",
     "Neighbour",
     "NewBackfill",
     "NewErrand",
     "NewRun",
     "Occupation",
+    "Overdue",
     "PoolRow",
     "ProjectRow",
     "QueuedEvent",
@@ -326,6 +331,7 @@ __all__ = [
     "file_digests",
     "files_of_project",
     "find_archive",
+    "find_overdue",
     "find_project",
     "fire_triggers",
     "follow_past",
@@ -365,6 +371,7 @@ __all__ = [
     "list_errands",
     "list_events",
     "list_kept",
+    "list_misses",
     "list_pools",
     "list_projects",
     "list_runs",
@@ -389,10 +396,10 @@ __all__ = [
     "newest_logical_time",
     "newest_run",
     "next_due",
+    "note_sent",
     "occupations",
     "old_attempts",
     "old_runs",
-    "overdue_attempts",
     "past_of",
     "previous_run",
     "queued_attempts_of_backfill",
@@ -421,6 +428,7 @@ __all__ = [
     "save_file",
     "save_schedule",
     "send_errands",
+    "serve_due_deadlines",
     "set_backfill_paused",
     "set_kept",
     "set_paused",

@@ -27,6 +27,7 @@ from headrace.state import (
 )
 from headrace.store.attempt_plans import AttemptPlan, plan_from_json
 from headrace.store.database import Reply, Transaction
+from headrace.store.deadline_rows import drop_met
 from headrace.store.definitions import Definitions, Version
 from headrace.store.errands import NewErrand, explained, send_errands
 from headrace.store.past_reading import insert_nudges, run_before
@@ -177,6 +178,10 @@ class RunGraph:
 
     def attempt(self, attempt_id: int) -> Attempt:
         return self._attempts[attempt_id]
+
+    def known_attempt(self, attempt_id: int) -> Attempt | None:
+        """The attempt if it was locked before; else None."""
+        return self._attempts.get(attempt_id)
 
     def add_attempt(self, attempt: Attempt) -> None:
         self._attempts[attempt.id] = attempt
@@ -396,6 +401,7 @@ class RunGraph:
         self._tx.write(UPDATE_ATTEMPT, values)
         self._tx.write(UPDATE_RUN, values)
         attempt.is_changed = False
+        drop_met(self._tx, attempt, self.workflow(attempt.id))
         limit = self.workflow(attempt.id).max_consecutive_failures
         if attempt.state == "failed" and limit:
             pause_after_failures(self._tx, attempt.workflow_id, limit)

@@ -12,6 +12,7 @@ from headrace.state import Actor, Advance, Attempt, Event, State, grow_tasks
 from headrace.store.attempt_plans import ORDINARY, AttemptPlan, plan_to_json
 from headrace.store.backfills import startable_backfills
 from headrace.store.database import Transaction
+from headrace.store.deadline_rows import look_at_passed, renew_for_attempt, renew_for_clearing, set_deadlines
 from headrace.store.definitions import Definitions
 from headrace.store.results import Committed, settle_and_flush
 from headrace.store.run_graph import RunGraph
@@ -120,6 +121,7 @@ def create_run(tx: Transaction, new: NewRun, now: int) -> int | None:
         return None
     run_id = int(rows[0][0])
     _insert_attempt(tx, run_id, new.workflow_id, version_id, workflow, now, name=new.attempt_name, plan=new.plan)
+    set_deadlines(tx, run_id, workflow, now)
     return run_id
 
 
@@ -143,6 +145,7 @@ def add_attempt(
     tx.change(QUEUE_AGAIN, {"run_id": run_id, "now": now})
     version_id = version_id or _current_version(tx, workflow_id)
     workflow = tx.shared(Definitions).version(tx, version_id).workflow
+    renew_for_attempt(tx, run_id, workflow, now)
     return _insert_attempt(tx, run_id, workflow_id, version_id, workflow, now, resumes, name, plan)
 
 
@@ -231,6 +234,7 @@ def _start(tx: Transaction, graph: RunGraph, advance: Advance, attempt: Attempt)
     growth = grow_tasks(nodes, ids, attempt_id=attempt.id, under=None, generation=0, grown_by=None)
     graph.add(growth.tasks, growth.edges)
     attempt.root_id = growth.tasks[0].id
+    look_at_passed(tx, attempt.run_id, workflow, graph.now)
     if workflow.timeout_seconds is not None:
         timeout_at = graph.now + round(workflow.timeout_seconds * 1_000_000)
         tx.write(SET_TIMEOUT, {"id": attempt.id, "timeout_at": timeout_at})
@@ -279,6 +283,7 @@ def clear_tasks(tx: Transaction, attempt_id: int, task_ids: list[int], now: int)
     graph.lock([attempt_id])
     advance = Advance(graph)
     advance.clear(graph.tasks(task_ids))
+    renew_for_clearing(tx, graph.attempt(attempt_id).run_id, graph.workflow(attempt_id), now)
     tx.should_notify = True
     return settle_and_flush(advance, graph)
 

@@ -504,6 +504,25 @@ errand = Table(
     Index("ix_errand_attempt", "attempt_id"),
 )
 
+deadline = Table(
+    "deadline",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    # No foreign keys, as for tasks: what is deleted takes its deadlines along.
+    Column("run_id", Id, nullable=False),
+    Column("workflow_id", Id, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("task", Text, nullable=False, comment="key of the task that is to be done; empty: the run"),
+    Column("due_at", Instant, comment="NULL: has passed before the run began; looked at when it begins"),
+    Column("missed_at", Instant, comment="NULL: not missed so far"),
+    Column("is_told", Boolean, nullable=False, comment="user code was told of the miss"),
+    Column("is_mailed", Boolean, nullable=False, comment="somebody got an e-mail about the miss"),
+    # Several misses may be history, but a run has each deadline only once ahead of it.
+    Index("uq_deadline_ahead", "run_id", "name", unique=True, **_where("missed_at IS NULL")),
+    Index("ix_deadline_due", "due_at", **_where("missed_at IS NULL")),
+    Index("ix_deadline_run", "run_id"),
+)
+
 nudge = Table(
     "nudge",
     metadata,

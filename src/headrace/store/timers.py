@@ -13,10 +13,14 @@ from headrace.store.sql import Sql
 
 IS_TASK_DUE = Sql("SELECT 1 FROM task WHERE due_at <= :now LIMIT 1")
 DUE_TASKS = Sql("SELECT id, attempt_id FROM task WHERE due_at <= :now ORDER BY due_at LIMIT :limit")
-OVERDUE_ATTEMPTS = Sql(
+# One look for both, because most looks find neither. No attempt has the id 0.
+OVERDUE = Sql(
     """
-    SELECT id FROM attempt WHERE timeout_at IS NOT NULL AND state = 'running' AND timeout_at <= :now
-    ORDER BY timeout_at LIMIT :limit
+    SELECT id FROM (
+      SELECT id FROM attempt WHERE timeout_at IS NOT NULL AND state = 'running' AND timeout_at <= :now
+      ORDER BY timeout_at LIMIT :limit
+    ) AS overdue
+    UNION ALL SELECT 0 WHERE EXISTS (SELECT 1 FROM deadline WHERE missed_at IS NULL AND due_at <= :now)
     """
 )
 OLD_ATTEMPTS = Sql("SELECT id FROM attempt WHERE state = 'running' AND started_at <= :before ORDER BY id LIMIT :limit")
@@ -37,6 +41,7 @@ NEXT_DUE = Sql(
       SELECT (SELECT min(due_at) FROM task WHERE due_at IS NOT NULL) AS at
       UNION ALL SELECT (SELECT min(next_run_at) FROM schedule WHERE next_run_at IS NOT NULL)
       UNION ALL SELECT (SELECT min(timeout_at) FROM attempt WHERE timeout_at IS NOT NULL AND state = 'running')
+      UNION ALL SELECT (SELECT min(due_at) FROM deadline WHERE missed_at IS NULL)
       UNION ALL SELECT (SELECT min(run_after) FROM run WHERE state = 'queued' AND run_after > :now)
     ) AS timers
     """
@@ -96,6 +101,15 @@ NUDGED = Sql(
 )
 
 
+class Overdue(NamedTuple):
+    """What is to be looked at because a time has passed."""
+
+    attempts: list[int]
+    """Those that took longer than their workflow allows."""
+    has_deadlines: bool
+    """Whether deadlines have passed."""
+
+
 class Woken(NamedTuple):
     """What became of due tasks."""
 
@@ -144,9 +158,10 @@ def _notify(tx: Transaction, graph: RunGraph, outcomes: list[Committed]) -> None
     tx.should_notify = tx.should_notify or is_news or graph.has_timers
 
 
-def overdue_attempts(tx: Transaction, now: int, limit: int = 100) -> list[int]:
-    """Attempts that took longer than their workflow allows."""
-    return [row[0] for row in tx.run(OVERDUE_ATTEMPTS, {"now": now, "limit": limit})]
+def find_overdue(tx: Transaction, now: int, limit: int = 100) -> Overdue:
+    """What has taken too long, or was to be done by now."""
+    found = [row[0] for row in tx.run(OVERDUE, {"now": now, "limit": limit})]
+    return Overdue([attempt_id for attempt_id in found if attempt_id], has_deadlines=0 in found)
 
 
 def old_attempts(tx: Transaction, before: int, limit: int = 100) -> list[int]:

@@ -43,7 +43,7 @@ EMPTY = Sql("SELECT count(*) FROM project")
 WIPE = Sql(
     "TRUNCATE project, revision, source_error, workflow, workflow_version, schedule, run, attempt, task, edge, try,"
     " backfill, asset, asset_use, asset_event, asset_queue, run_asset_event,"
-    " value, agent, event, errand, nudge, kept"
+    " value, agent, event, errand, deadline, nudge, kept"
 )
 WIPE_POOLS = Sql("DELETE FROM pool WHERE name <> 'default_pool'")
 

@@ -7,7 +7,7 @@ from headrace.timetable.asset_conditions import condition_keys, event_key, is_me
 from headrace.timetable.manual import manual_slot
 from headrace.timetable.schedules import timetable_for
 from headrace.timetable.slots import Due, Slot, Timetable
-from headrace.timetable.walltime import zone_of
+from headrace.timetable.walltime import next_wall_time, zone_of
 
 __all__ = [
     "Due",
@@ -18,6 +18,7 @@ __all__ = [
     "is_met",
     "manual_slot",
     "missing_keys",
+    "next_wall_time",
     "timetable_for",
     "zone_of",
 ]

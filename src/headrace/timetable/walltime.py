@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import zoneinfo
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, time, timedelta, timezone, tzinfo
 from typing import Literal, NamedTuple
 
 from headrace.errors import DefinitionError, did_you_mean
@@ -51,6 +51,16 @@ def instants(wall: datetime, zone: tzinfo, repeated: Repeated) -> tuple[datetime
         return ((wall - before).replace(tzinfo=UTC),)
     second = (wall - after).replace(tzinfo=UTC)
     return ((wall - before).replace(tzinfo=UTC), second) if repeated == "both" else (second,)
+
+
+def next_wall_time(wall: time, since: datetime, zone: tzinfo) -> datetime:
+    """The first instant from `since` on at which clocks of a zone show a time of day."""
+    day = since.astimezone(zone).date()
+    while True:
+        for due in instants(datetime.combine(day, wall), zone, "both"):
+            if due >= since:
+                return due
+        day += timedelta(days=1)
 
 
 def span_at(instant: datetime, zone: tzinfo) -> Span:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.authoring.dag.asset_uses import asset_uses_of
+from headrace.authoring.dag.being_late import deadlines_of
 from headrace.authoring.dag.calling_back import calls_back_of_run, calls_back_of_task
 from headrace.authoring.dag.dags import DAG, aware, effective_leaves
 from headrace.authoring.dag.deferral import initial_deferral
@@ -60,6 +61,7 @@ def compile_dag(dag: DAG, root: Path) -> Workflow:
         max_active_tasks=dag.max_active_tasks,
         timeout_seconds=None if dag.dagrun_timeout is None else dag.dagrun_timeout.total_seconds(),
         on_timeout="skip",
+        deadlines=deadlines_of(dag, place),
         fails_fast=dag.fail_fast,
         max_consecutive_failures=dag.max_consecutive_failed_dag_runs,
         is_paused_at_creation=dag.is_paused_upon_creation is True,

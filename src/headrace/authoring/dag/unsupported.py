@@ -8,11 +8,7 @@ from typing import Any
 from headrace.authoring.dag.asset_uses import watchers_of
 from headrace.authoring.dag.executor_options import executor_warnings
 
-_OF_DAG = (
-    "deadline",
-    "sla_miss_callback",
-)
-_OF_TASK = ("run_as_user", "sla")
+_OF_TASK = ("run_as_user",)
 
 
 def warnings_of(dag: Any) -> tuple[str, ...]:
@@ -26,9 +22,11 @@ def warnings_of(dag: Any) -> tuple[str, ...]:
 
 
 def _of_dag(dag: Any) -> Iterator[str]:
-    for name in _OF_DAG:
-        if getattr(dag, name, None):
-            yield f"`{name}` of DAG `{dag.dag_id}` has no effect yet"
+    has_sla = any(task.settings.sla is not None for task in dag.task_dict.values())
+    if dag.sla_miss_callback and not has_sla:
+        yield f"`sla_miss_callback` of DAG `{dag.dag_id}` has no effect: no task has an `sla`"
+    if has_sla and dag.schedule is None:
+        yield f"the `sla` of tasks of DAG `{dag.dag_id}` has no effect: only scheduled runs are checked"
 
 
 def _of_tasks(dag: Any) -> Iterator[str]:

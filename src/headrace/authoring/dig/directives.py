@@ -31,9 +31,9 @@ class Directives:
         self._owner = owner
         self._place = place
 
-    def flag(self, key: str) -> bool:
-        """A directive that is true or false; false if it is not there."""
-        return self._read(key, as_boolean, default=False)
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        """A directive that is true or false, also if it is not there."""
+        return self._read(key, as_boolean, default=default)
 
     def export(self) -> dict[str, Any]:
         """The parameters that the task adds for itself and everything below it."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from headrace.authoring.dig.asset_schedules import asset_uses
+from headrace.authoring.dig.being_late import compile_sla
 from headrace.authoring.dig.compiling import check_workflow_keys, compile_tree
 from headrace.authoring.dig.directives import Directives
 from headrace.authoring.dig.mistakes import Mistakes
@@ -14,9 +14,7 @@ from headrace.authoring.dig.naming import check_workflow_name
 from headrace.authoring.dig.scheduling import compile_schedule, parse_timezone
 from headrace.authoring.dig.sources import read_source
 from headrace.authoring.dig.yaml_dialect import Section, place_of
-from headrace.definition import Node, Place, Schedule, Workflow, check_workflow
-
-log = logging.getLogger(__name__)
+from headrace.definition import Deadline, Node, Place, Schedule, Workflow, check_workflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +61,16 @@ def _workflow(source: Section, name: str, place: Place) -> Workflow:
     timezone = "UTC"
     nodes: tuple[Node, ...] = ()
     schedule: Schedule | None = None
+    deadlines: tuple[Deadline, ...] = ()
     with mistakes.noted():
         timezone = _timezone(source, place)
     with mistakes.noted():
         nodes = compile_tree(source, f"+{name}", place)
     with mistakes.noted():
         schedule = _schedule(source, timezone, place)
+    with mistakes.noted():
+        deadlines = _deadlines(source, f"+{name}", place)
     mistakes.raise_any()
-    if "sla" in source:
-        log.warning("the `sla` of workflow `%s` is ignored", name)
     return Workflow(
         name=name,
         language="dig",
@@ -80,6 +79,7 @@ def _workflow(source: Section, name: str, place: Place) -> Workflow:
         schedule=schedule,
         on_timeout="cancel",
         assets=asset_uses(schedule, nodes),
+        deadlines=deadlines,
         unique_logical_time=True,
         place=place,
     )
@@ -95,3 +95,9 @@ def _schedule(source: Section, timezone: str, place: Place) -> Schedule | None:
     if source.get("schedule") is None:
         return None
     return compile_schedule(source["schedule"], timezone, place_of(source, "schedule", place))
+
+
+def _deadlines(source: Section, root: str, place: Place) -> tuple[Deadline, ...]:
+    if source.get("sla") is None:
+        return ()
+    return (compile_sla(source["sla"], root, place_of(source, "sla", place)),)

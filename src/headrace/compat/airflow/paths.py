@@ -126,6 +126,12 @@ _retries = _names(
     f"{_DAG}.retry_policy", "RetryPolicy", "ExceptionRetryPolicy", "RetryRule", "RetryAction", "RetryDecision"
 )
 
+_deadlines = _names(
+    f"{_DAG}.deadlines",
+    *("DeadlineAlert", "DeadlineReference", "AsyncCallback", "SyncCallback", "VariableInterval", "deadline_reference"),
+    "BaseDeadlineReference",
+)
+
 _providers = "airflow.providers.standard"
 
 PATHS: dict[str, dict[str, str]] = {
@@ -164,6 +170,7 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.models.dagrun": _names(f"{_DAG}.task_instance", "DagRun"),
     "airflow.models.mappedoperator": _mapped,
     "airflow.models.param": _params | _param_references,
+    "airflow.models.slamiss": _names(f"{_DAG}.sla_miss", "SlaMiss"),
     "airflow.models.taskinstance": _names(f"{_DAG}.task_instance", "TaskInstance"),
     "airflow.models.variable": _names(_DAG, "Variable"),
     "airflow.models.xcom": _xcom | {"XCOM_RETURN_KEY": f"{_DAG}.xcom_arg:RETURN_VALUE"},
@@ -247,6 +254,7 @@ PATHS: dict[str, dict[str, str]] = {
         | _trigger_timetables
         | _interval_timetables
         | _events_timetable
+        | _deadlines
     ),
     "airflow.sdk.bases": {},
     "airflow.sdk.bases.hook": _hook,
@@ -266,7 +274,9 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.sdk.definitions.asset.decorators": _asset_decorator,
     "airflow.sdk.definitions.asset.metadata": _metadata,
     "airflow.sdk.definitions.context": _context,
+    "airflow.sdk.definitions.callback": _names(f"{_DAG}.deadlines", "Callback", "AsyncCallback", "SyncCallback"),
     "airflow.sdk.definitions.dag": _dag,
+    "airflow.sdk.definitions.deadline": _deadlines,
     "airflow.sdk.definitions.param": _params,
     "airflow.sdk.definitions.retry_policy": _retries,
     "airflow.sdk.definitions.taskgroup": _group,

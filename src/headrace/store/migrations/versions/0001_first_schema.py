@@ -506,6 +506,22 @@ def _create_others() -> None:
     op.create_index("ix_errand_agent", "errand", ["agent_id"], **_where("agent_id IS NOT NULL"))
     op.create_index("ix_errand_attempt", "errand", ["attempt_id"])
     op.create_table(
+        "deadline",
+        Column("id", ID, autoincrement=True, nullable=False),
+        Column("run_id", ID, nullable=False),
+        Column("workflow_id", ID, nullable=False),
+        Column("name", Text, nullable=False),
+        Column("task", Text, nullable=False, comment="key of the task that is to be done; empty: the run"),
+        Column("due_at", BigInteger, comment="NULL: has passed before the run began; looked at when it begins"),
+        Column("missed_at", BigInteger, comment="NULL: not missed so far"),
+        Column("is_told", Boolean, nullable=False, comment="user code was told of the miss"),
+        Column("is_mailed", Boolean, nullable=False, comment="somebody got an e-mail about the miss"),
+        PrimaryKeyConstraint("id", name="pk_deadline"),
+    )
+    op.create_index("uq_deadline_ahead", "deadline", ["run_id", "name"], unique=True, **_where("missed_at IS NULL"))
+    op.create_index("ix_deadline_due", "deadline", ["due_at"], **_where("missed_at IS NULL"))
+    op.create_index("ix_deadline_run", "deadline", ["run_id"])
+    op.create_table(
         "nudge",
         Column("id", ID, autoincrement=True, nullable=False),
         Column("attempt_id", ID, nullable=False),
