@@ -114,8 +114,6 @@ def _move(tx: Transaction, row: ScheduleRow, workflow: Workflow, later: Later, n
     if row.logical_at is None or workflow.schedule is None:
         raise StateError(f"the schedule of `{workflow.name}` has come to its end")
     timetable = timetable_for(workflow.schedule, workflow.timezone)
-    if not timetable.is_periodic:
-        raise StateError(f"the schedule of `{workflow.name}` has no times that could be left out")
     present = timetable.slot_at(from_micros(row.logical_at))
     slot = _target(timetable, present, workflow, later, now)
     if slot is not None and slot.logical_time <= present.logical_time:
