@@ -7,12 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from headrace.actions.assets import emit
 from headrace.actions.push import pack_folder, push
 from headrace.clock import ManualClock, from_micros
 from headrace.errors import LoadError, NotFoundError, StateError, UsageError
 from headrace.projects.syncing import ProjectSync
-from headrace.scheduler import RunStarter
 from headrace.settings import ProjectFolder, load_settings
 from headrace.store import (
     Store,
@@ -23,7 +21,6 @@ from headrace.store import (
     get_schedule,
     list_archives,
     list_projects,
-    list_runs,
     list_workflows,
     workflows_named,
 )
@@ -209,12 +206,3 @@ def test_names_are_checked(pusher, name):
 def test_folder_without_workflows_is_refused(pusher):
     with pytest.raises(LoadError, match="its files define no workflow"):
         pusher.push("1")
-
-
-def test_a_pushed_workflow_waits_for_assets(pusher):
-    pusher.write(report_dig="schedule:\n  assets>: [orders]\n+a:\n  echo>: x\n")
-    pusher.push("r1")
-    emit(pusher.store, pusher.clock, "orders", {})
-    RunStarter(pusher.store).tick(pusher.clock.now())
-    with pusher.store.read() as tx:
-        assert [run.type for run in list_runs(tx)] == ["asset_triggered"]
