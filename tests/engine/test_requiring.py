@@ -212,3 +212,14 @@ def test_params_are_shared_with_variables_of_dags(engine):
     """)
     engine.settle()
     assert dag.value("read") == "blue 2026-01-31"
+
+
+def test_a_wait_lasts_as_long_by_the_clock_of_the_store(engine):
+    run = engine.start_dig("+a: {wait>: 1h}")
+    engine.settle()
+    engine.advance(seconds=3599)
+    engine.settle()
+    assert run.states() == {"+main+a": "up_for_reschedule"}
+    engine.advance(seconds=1)
+    engine.settle()
+    assert (run.state, run.tries("+a")) == ("success", ["up_for_reschedule", "success"])

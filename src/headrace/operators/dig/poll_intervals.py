@@ -18,8 +18,12 @@ def growing_interval(polls: int, least: float, most: float) -> float:
 def poll_again(job: Job, least: float, most: float, **kept: Any) -> PollAgain:
     """Look again after a wait that grows with each look. What else the operator wants to keep is handed on."""
     polls = int(job.state.get(_POLLS, 0))
-    began = job.state.get(_BEGAN, job.waited_seconds)
-    return PollAgain(growing_interval(polls, least, most), {**job.state, _POLLS: polls + 1, _BEGAN: began, **kept})
+    return PollAgain(growing_interval(polls, least, most), {**job.state, **kept_start(job), _POLLS: polls + 1, **kept})
+
+
+def kept_start(job: Job) -> dict[str, Any]:
+    """What `waited_seconds` needs to find in the state of the next call."""
+    return {_BEGAN: job.state.get(_BEGAN, job.waited_seconds)}
 
 
 def waited_seconds(job: Job) -> float:
