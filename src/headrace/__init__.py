@@ -52,6 +52,7 @@ _HOMES = {
         "BranchDayOfWeekOperator",
         "LatestOnlyOperator",
     ),
+    "headrace.operators.dig_workflow": ("DigWorkflowOperator",),
     "headrace.operators.email_operator": ("EmailOperator",),
     "headrace.operators.external_python": ("BranchExternalPythonOperator", "ExternalPythonOperator"),
     "headrace.operators.python": ("PythonOperator",),

@@ -10,7 +10,7 @@ from headrace.operators.dig.registry import find_operator
 
 @pytest.mark.parametrize(
     ("operator", "text"),
-    [("shh", "did you mean `sh>`?"), ("td", "operator `td>` is not supported yet")],
+    [("shh", "did you mean `sh>`?"), ("s3_copy", "operator `s3_copy>` is not supported (`")],
 )
 def test_an_operator_that_nobody_can_run(headrace, operator, text):
     done = headrace("run", headrace.write("main.dig", f"+a:\n  sh>: 'true'\n+b:\n  {operator}>: x\n"))

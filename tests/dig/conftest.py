@@ -13,25 +13,31 @@ from headrace.authoring.dig import DigFile, load_dig_file
 from headrace.definition import Node, Workflow
 from headrace.handoff import MissingError, RunContext, Source, TaskRequest, TaskResult
 from headrace.runner.dig_task import run_dig_task
+from headrace.testing.web_server import WebServer
 
 TIME = datetime(2026, 2, 3, 15, 5, 6, tzinfo=UTC)
 
 
 class Answers:
-    """A channel that knows the project's secrets and remembers what it was told to mask."""
+    """A channel that knows the project's secrets, variables and connections, and remembers what it has to mask."""
 
     def __init__(self, secrets: dict[str, str]) -> None:
         self.secrets = secrets
+        self.variables: dict[str, Any] = {}
+        self.connections: dict[str, Any] = {}
         self.masked: list[str] = []
 
     def ask(self, verb: str, **args: Any) -> Any:
         if verb == "mask":
             self.masked += args["values"]
             return None
-        assert verb == "get_secret"
-        if args["name"] not in self.secrets:
+        if verb == "set_variable":
+            self.variables[args["name"]] = args["value"]
+            return None
+        known = {"get_secret": self.secrets, "get_variable": self.variables, "get_connection": self.connections}[verb]
+        if args["name"] not in known:
             raise MissingError(args["name"])
-        return self.secrets[args["name"]]
+        return known[args["name"]]
 
 
 class Project:
@@ -84,3 +90,17 @@ class Project:
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
+
+
+@pytest.fixture
+def web():
+    """Starts web servers that answer as a function says."""
+    servers: list[WebServer] = []
+
+    def serve(answer):
+        servers.append(WebServer(answer))
+        return servers[-1]
+
+    yield serve
+    for server in servers:
+        server.close()

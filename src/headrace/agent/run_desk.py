@@ -51,10 +51,12 @@ class RunDesk:
         self._clock = clock
         self.adopt: Callable[[int, int], None] | None = None
         """Called with run and attempt of what a private run starts; nobody else would serve it, so nobody limits it."""
+        self.discover: Callable[[], bool] | None = None
+        """Called when a workflow is not there; True: look again, there may be more of them now."""
 
     @property
     def verbs(self) -> dict[str, Callable[..., Any]]:
-        return {
+        verbs: dict[str, Callable[..., Any]] = {
             "get_workflow": self._get_workflow,
             "start_run": self._start_run,
             "retry_run": self._retry_run,
@@ -63,6 +65,18 @@ class RunDesk:
             "get_task_states": self._get_task_states,
             "get_following_slot": self._get_following_slot,
         }
+        return {name: self._discovering(verb) for name, verb in verbs.items()}
+
+    def _discovering(self, verb: Callable[..., Any]) -> Callable[..., Any]:
+        def answer(request: TaskRequest, **args: Any) -> Any:
+            try:
+                return verb(request, **args)
+            except NotFoundError:
+                if self.discover is None or not self.discover():
+                    raise
+            return verb(request, **args)
+
+        return answer
 
     # ---- asking ----------------------------------------------------------------------------------------------------
 

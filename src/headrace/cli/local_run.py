@@ -17,6 +17,7 @@ import click
 from headrace.actions.executors import LateBroker, local_executor
 from headrace.actions.local_run import LocalRun
 from headrace.actions.local_session import LocalWish
+from headrace.actions.neighbours import Neighbours
 from headrace.actions.parts import Parts
 from headrace.actions.wording import error_line, instant
 from headrace.cli.log_lines import LogLines, show_log_lines
@@ -85,6 +86,7 @@ def run_to_end(settings: Settings, parsing: Parsing, warm: WarmStart, wish: Wish
     local = LocalRun(parts, warm.executor, is_private=wish.url is None, slots=wish.slots, isolation=wish.isolation)
     if wish.url is None:
         broker.runs.adopt = local.adopt
+        broker.runs.discover = Neighbours(parts, parsing.root)
     begin = partial(local.start, parsing.root, parsed, workflow, wish.local)
     return _drive(settings, local, begin, wish.url, log_lines, as_json=wish.as_json)
 

@@ -3,36 +3,18 @@
 from __future__ import annotations
 
 import os
-import smtplib
-import ssl
 from collections.abc import Iterable, Mapping
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid
 from mimetypes import guess_type
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from headrace.authoring.dag.connections import Connection
 from headrace.authoring.dag.exceptions import AirflowException, AirflowNotFoundException
+from headrace.operators.mail_line import MailServer, deliver, server_of_connection, server_of_environment
 
 DEFAULT_CONNECTION = "smtp_default"
-_TIMEOUT_SECONDS = 30.0
-_YES = ("1", "true", "t", "yes", "on")
-
-
-class MailServer(NamedTuple):
-    """Where mail is handed in, and who it comes from."""
-
-    host: str
-    port: int = 25
-    login: str = ""
-    password: str = ""
-    sender: str = ""
-    is_encrypted: bool = False
-    """TLS from the first byte on."""
-    upgrades: bool = True
-    """STARTTLS before anything is said."""
-    timeout_seconds: float = _TIMEOUT_SECONDS
 
 
 def send_email(
@@ -73,7 +55,7 @@ def send_email(
     message.set_content(html_content, subtype="html", charset=mime_charset)
     _attach(message, files or (), mime_subtype)
     if not dryrun:
-        _deliver(server, sender, everybody, message)
+        deliver(server, sender, everybody, message)
 
 
 def addresses(value: str | Iterable[str] | None) -> list[str]:
@@ -87,46 +69,12 @@ def addresses(value: str | Iterable[str] | None) -> list[str]:
 def mail_server(conn_id: str | None = None) -> MailServer:
     """The server of a connection; without a name `smtp_default` or else what the environment says."""
     try:
-        return _of_connection(Connection.get(conn_id or DEFAULT_CONNECTION))
+        connection = Connection.get(conn_id or DEFAULT_CONNECTION)
+        return server_of_connection(vars(connection), connection.extra_dejson)
     except AirflowNotFoundException:
         if conn_id is not None:
             raise
-    return _of_environment(os.environ)
-
-
-def _of_connection(connection: Any) -> MailServer:
-    extra = connection.extra_dejson
-    is_encrypted = not _is_yes(extra.get("disable_ssl", "false"))
-    return MailServer(
-        host=connection.host or "localhost",
-        port=int(connection.port or (465 if is_encrypted else 25)),
-        login=connection.login or "",
-        password=connection.password or "",
-        sender=extra.get("from_email") or "",
-        is_encrypted=is_encrypted,
-        upgrades=not is_encrypted and not _is_yes(extra.get("disable_tls", "false")),
-        timeout_seconds=float(extra.get("timeout") or _TIMEOUT_SECONDS),
-    )
-
-
-def _of_environment(environment: Mapping[str, str]) -> MailServer:
-    def setting(name: str, default: str = "") -> str:
-        return environment.get(f"AIRFLOW__SMTP__{name}", default)
-
-    return MailServer(
-        host=setting("SMTP_HOST", "localhost"),
-        port=int(setting("SMTP_PORT", "25")),
-        login=setting("SMTP_USER"),
-        password=setting("SMTP_PASSWORD"),
-        sender=setting("SMTP_MAIL_FROM") or environment.get("AIRFLOW__EMAIL__FROM_EMAIL", ""),
-        is_encrypted=_is_yes(setting("SMTP_SSL", "false")),
-        upgrades=_is_yes(setting("SMTP_STARTTLS", "true")),
-        timeout_seconds=float(setting("SMTP_TIMEOUT", str(_TIMEOUT_SECONDS))),
-    )
-
-
-def _is_yes(value: Any) -> bool:
-    return str(value).strip().lower() in _YES
+    return server_of_environment(os.environ)
 
 
 def _attach(message: EmailMessage, files: Iterable[str], mime_subtype: str) -> None:
@@ -136,19 +84,3 @@ def _attach(message: EmailMessage, files: Iterable[str], mime_subtype: str) -> N
     for path in paths:
         maintype, _, subtype = (guess_type(path.name)[0] or "application/octet-stream").partition("/")
         message.add_attachment(path.read_bytes(), maintype=maintype, subtype=subtype, filename=path.name)
-
-
-def _deliver(server: MailServer, sender: str, recipients: list[str], message: EmailMessage) -> None:
-    with _connected(server) as line:
-        if server.upgrades and not server.is_encrypted:
-            line.starttls(context=ssl.create_default_context())
-        if server.login:
-            line.login(server.login, server.password)
-        line.send_message(message, from_addr=sender, to_addrs=recipients)
-
-
-def _connected(server: MailServer) -> smtplib.SMTP:
-    if server.is_encrypted:
-        context = ssl.create_default_context()
-        return smtplib.SMTP_SSL(server.host, server.port, timeout=server.timeout_seconds, context=context)
-    return smtplib.SMTP(server.host, server.port, timeout=server.timeout_seconds)

@@ -18,6 +18,7 @@ from typing import Any
 from headrace.authoring.dig import DigFile, read_called_workflow
 from headrace.definition import Node
 from headrace.errors import HeadraceError
+from headrace.operators.dig import find_operator
 
 
 class Survey:
@@ -26,6 +27,7 @@ class Survey:
     def __init__(self, file: DigFile) -> None:
         self.commands: set[tuple[Path, str]] = set()
         """Folders and `py>` commands."""
+        self.operators: set[str] = set()
         self.text = ""
         """Everything that may hold an expression."""
         self.has_environments = False
@@ -54,6 +56,7 @@ class Survey:
                 self._see(item, folder)
 
     def _see_operator(self, operator: str, command: Any, body: dict[str, Any], folder: Path) -> None:
+        self.operators.add(operator)
         if not isinstance(command, str) or "${" in command:
             return
         if operator == "py" and "python" not in body:
@@ -72,6 +75,13 @@ class Survey:
             body = read_called_workflow(self.root, path.relative_to(self.root).as_posix())
             self.text += json.dumps(body)
             self._see(body, path.parent)
+
+
+def import_operators(survey: Survey) -> None:
+    """Import the modules behind the operators that come with us or with packages; those of the project run later."""
+    for name in sorted(survey.operators):
+        with contextlib.suppress(Exception):
+            find_operator(name)
 
 
 def import_libraries(survey: Survey) -> None:

@@ -5,11 +5,20 @@ from __future__ import annotations
 import json
 import logging
 import os
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from headrace.authoring.dig import FAILURE_ALERT, DigFile, compile_fragment, is_template, parse_retry, shown
+from headrace.authoring.dig import (
+    FAILURE_ALERT,
+    DigFile,
+    compile_fragment,
+    is_template,
+    operators_of_project,
+    parse_retry,
+    shown,
+)
 from headrace.definition import Node, Workflow
 from headrace.errors import HeadraceError, did_you_mean
 from headrace.handoff import Channel, RunContext, Source, TaskError, TaskRequest, TaskResult, user_traceback
@@ -24,7 +33,7 @@ from headrace.operators.dig import (
     find_operator,
     working_folder,
 )
-from headrace.runner.dig_preparation import Survey, import_libraries
+from headrace.runner.dig_preparation import Survey, import_libraries, import_operators
 from headrace.template.javascript import Evaluator, merge
 
 log = logging.getLogger(__name__)
@@ -35,6 +44,8 @@ _RETRY_COUNT = "retry_count"
 _NOTHING = ".operators.dig.rehearsed.nothing"
 _DIRECTIVES = frozenset(("_command", "_check", "_retry", "_secrets"))
 """Keys of a task that no operator needs to ask for."""
+_IDENTITIES = uuid.UUID("5f2b7a52-0c8e-5b0c-8f57-3a4f2ad0a6d1")
+"""Namespace of the tasks' identities; any fixed one will do."""
 
 
 def run_dig_task(file: DigFile, request: TaskRequest, channel: Channel) -> TaskResult:
@@ -46,12 +57,13 @@ def run_dig_task(file: DigFile, request: TaskRequest, channel: Channel) -> TaskR
         values = _evaluator.evaluate(inherited, request.node.config, _verbatim(request), request.run.timezone)
         if os.environ.get(_SHOW_PARAMS):
             log.info("parameters: %s", json.dumps(values, ensure_ascii=False, default=str))
-        registered = find_operator(request.node.operator)
+        registered = find_operator(request.node.operator, file.root)
         obeys_retry = registered.obeys_retry
         job = _job(file, request, values, channel)
         outcome = registered.run(job) or Outcome()
         _report_unused(request.node, job.params)
-        return _success(request, outcome)
+        with operators_of_project(file.root):
+            return _success(request, outcome)
     except PollAgain as poll:
         return _again(request, poll.after_seconds, poll.state)
     except Exception as error:
@@ -85,7 +97,17 @@ def _job(file: DigFile, request: TaskRequest, values: dict[str, Any], channel: C
         run=request.run,
         render=lambda text: _evaluator.render(text, values, request.run.timezone),
         revision=request.source.revision,
+        identity=_identity(request),
+        own_keys=tuple(node.config),
+        try_number=request.try_number,
+        waited_seconds=request.waited_seconds,
     )
+
+
+def _identity(request: TaskRequest) -> str:
+    run = request.run
+    parts = (run.project, run.workflow, run.run_key, request.key, request.task_id, request.first_started_at)
+    return str(uuid.uuid5(_IDENTITIES, "\n".join(str(part) for part in parts)))
 
 
 def _success(request: TaskRequest, outcome: Outcome) -> TaskResult:
@@ -167,6 +189,7 @@ def prepare(file: DigFile) -> None:
     """Do in a warm parent what its children would all have to do."""
     survey = Survey(file)
     _evaluator.warm_up(survey.text)
+    import_operators(survey)
     import_libraries(survey)
 
 

@@ -7,6 +7,7 @@ fragment. This room imports `definition` and `timetable`, and no JavaScript: a `
 from headrace.authoring.dig.compiling import FAILURE_ALERT, compile_fragment
 from headrace.authoring.dig.directives import parse_parallel, parse_retry
 from headrace.authoring.dig.loading import DigFile, load_dig_file, read_called_workflow
+from headrace.authoring.dig.operator_names import operators_of_project
 from headrace.authoring.dig.sessions import local_time, neighbours
 from headrace.authoring.dig.values import (
     as_boolean,
@@ -33,6 +34,7 @@ __all__ = [
     "load_dig_file",
     "local_time",
     "neighbours",
+    "operators_of_project",
     "parse_parallel",
     "parse_retry",
     "read_called_workflow",

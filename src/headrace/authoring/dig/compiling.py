@@ -29,7 +29,24 @@ COMPILED_KEYS = frozenset(("_export", "_error", "_background", "_after", "_disab
 FAILURE_ALERT = "^failure-alert"
 """How the task is called that a failed workflow adds to itself."""
 
-NO_USER_CODE = frozenset(("echo", "for_each", "loop", "for_range", "if", "fail", "call", "require", "wait", "notify"))
+NO_USER_CODE = frozenset(
+    (
+        *(
+            "call",
+            "call_dag",
+            "echo",
+            "fail",
+            "for_each",
+            "for_range",
+            "if",
+            "loop",
+            "notify",
+            "param_get",
+            "param_set",
+        ),
+        *("require", "wait"),
+    )
+)
 """Operators that run no code of the user's, so that one process may serve many of them."""
 
 

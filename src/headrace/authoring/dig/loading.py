@@ -11,6 +11,7 @@ from headrace.authoring.dig.compiling import check_workflow_keys, compile_tree
 from headrace.authoring.dig.directives import Directives
 from headrace.authoring.dig.mistakes import Mistakes
 from headrace.authoring.dig.naming import check_workflow_name
+from headrace.authoring.dig.operator_names import operators_of_project
 from headrace.authoring.dig.scheduling import compile_schedule, parse_timezone
 from headrace.authoring.dig.sources import read_source
 from headrace.authoring.dig.yaml_dialect import Section, place_of
@@ -33,16 +34,17 @@ def load_dig_file(root: Path, file: str, content: bytes | None = None) -> DigFil
     With `content`, these bytes are read in place of the file's; what it includes still comes from disk.
     """
     source = read_source(root, file, content)
-    workflow = _workflow(source, PurePosixPath(file).stem, Place(file=file, line=1))
+    with operators_of_project(root):
+        workflow = _workflow(source, PurePosixPath(file).stem, Place(file=file, line=1))
     return DigFile(root=root.resolve(), file=file, workflows=(check_workflow(workflow),))
 
 
-def read_called_workflow(root: Path, file: str) -> Section:
+def read_called_workflow(root: Path, file: str, content: bytes | None = None) -> Section:
     """The tasks of a file that another workflow calls, as the body of a group whose tasks work in the file's folder.
 
-    What belongs to a workflow of its own, like its schedule, is left out.
+    What belongs to a workflow of its own, like its schedule, is left out. With `content` there need be no such file.
     """
-    source = read_source(root, file)
+    source = read_source(root, file, content)
     place = Place(file=file, line=1)
     check_workflow_keys(source, f"workflow `{PurePosixPath(file).stem}`", place)
     body = Section(source.place)

@@ -5,7 +5,7 @@ This room imports `authoring.dig`, `handoff` and `template`, and knows nothing o
 
 from headrace.operators.dig.contract import Job, Operator, OperatorError, Outcome, Params, PollAgain
 from headrace.operators.dig.folders import working_folder
-from headrace.operators.dig.registry import Registered, find_operator, register
+from headrace.operators.dig.registry import Registered, find_operator, operator_names, register
 from headrace.operators.dig.secret_scope import SecretScope
 from headrace.operators.dig.variables import builtin_variables
 
@@ -20,6 +20,7 @@ __all__ = [
     "SecretScope",
     "builtin_variables",
     "find_operator",
+    "operator_names",
     "register",
     "working_folder",
 ]

@@ -4,10 +4,8 @@
         print("hello", job.params.text("_command"))
         return Outcome(store={"greeted": True})
 
-    register("greet", greet)        # makes `greet>: Ann` work
-
-An operator that fails raises OperatorError, one that wants to be called again later raises PollAgain. Any other
-exception also fails the task.
+In the file `dig_operators.py` of a project this makes `greet>: Ann` work. An operator that fails raises OperatorError,
+one that wants to be called again later raises PollAgain. Any other exception also fails the task.
 """
 
 from __future__ import annotations
@@ -21,6 +19,7 @@ from headrace.authoring.dig import as_boolean, as_integer, as_map, as_seconds, a
 from headrace.definition import Place
 from headrace.errors import HeadraceError
 from headrace.handoff import AssetEvent, Channel, RunContext
+from headrace.operators.dig.secret_lookup import find_secret
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -146,6 +145,24 @@ class Job:
     """Evaluates the `${…}` of a text that is not among the parameters, such as that of a file."""
     revision: str = ""
     """Digest of the file's revision."""
+    identity: str = ""
+    """The same in all tries of a task and different from that of every other task: a key for work that must happen
+    once. A task that is cleared gets another one."""
+    own_keys: tuple[str, ...] = ()
+    """The parameters that the task itself has, as opposed to those that it inherits."""
+    try_number: int = 1
+    waited_seconds: float = 0.0
+    """How long ago the task's first try began, by the store's clock."""
+
+    def secret(self, *names: str) -> str | None:
+        """The first of these secrets that the project has; the log does not show it."""
+        return next((value for name in names if (value := find_secret(self.channel, name)) is not None), None)
+
+    def required_secret(self, *names: str) -> str:
+        value = self.secret(*names)
+        if value is None:
+            raise OperatorError(f"the project has no secret {' or '.join(f'`{name}`' for name in names)}")
+        return value
 
 
 Operator = Callable[[Job], Outcome | None]

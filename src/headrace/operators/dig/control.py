@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import time
-from datetime import datetime
 
 from headrace.authoring.dig import as_seconds
-from headrace.clock import SystemClock
 from headrace.operators.dig.contract import Job, OperatorError, Outcome, PollAgain
-
-_WAIT_STARTED = "wait_started_at"
+from headrace.operators.dig.poll_intervals import kept_start, waited_seconds
 
 
 def run_echo(job: Job) -> Outcome:
@@ -40,10 +37,7 @@ def run_wait(job: Job) -> Outcome:
             raise OperatorError("`poll_interval` cannot be combined with `blocking`")
         time.sleep(duration)
         return Outcome()
-    now = SystemClock().now()
-    started = datetime.fromisoformat(job.state[_WAIT_STARTED]) if _WAIT_STARTED in job.state else now
-    remaining = duration - (now - started).total_seconds()
+    remaining = duration - waited_seconds(job)
     if remaining <= 0:
         return Outcome()
-    after = remaining if interval is None else min(float(interval), remaining)
-    raise PollAgain(after, {_WAIT_STARTED: started.isoformat()})
+    raise PollAgain(remaining if interval is None else min(float(interval), remaining), kept_start(job))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 import tempfile
@@ -11,22 +10,29 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from headrace.authoring.dig import as_text
 from headrace.handoff import user_traceback
 from headrace.operators.dig import python_program
 from headrace.operators.dig.contract import Job, OperatorError, Outcome
 from headrace.operators.dig.environment import own_variables, process_environment
-from headrace.operators.dig.shell import run_program
+from headrace.operators.dig.script_files import run_with_files
 
 
 def run_python(job: Job) -> Outcome:
     """Call `module.function` with arguments from the parameters of the same names."""
     params = job.params.with_defaults("py")
-    command = params.text("_command")
+    command = params.read("_command", as_text, None)
+    script = params.read("script", as_text, None) if command is None else None
     variables = own_variables(params, job.channel)
     python = params.read("python", _words, None)
     values = params.everything()
+    if script is not None:
+        return _run_script(job, python or [sys.executable], script, values, variables)
+    if command is None:
+        raise OperatorError("parameter `py>` or `script` is required but not set")
     if python is not None:
-        return _run_elsewhere(job, python, command, values, variables)
+        program = [*python, python_program.__file__, command]
+        return run_with_files("Python", program, job.folder, values, process_environment(variables))
     with _surroundings(job, values, variables):
         _call(command, values)
         environment = python_program.env
@@ -72,20 +78,12 @@ def _surroundings(job: Job, values: dict[str, Any], variables: dict[str, str]) -
         os.environ.update(environment)
 
 
-def _run_elsewhere(
-    job: Job, python: list[str], command: str, values: dict[str, Any], variables: dict[str, str]
-) -> Outcome:
+def _run_script(job: Job, python: list[str], script: str, values: dict[str, Any], variables: dict[str, str]) -> Outcome:
+    """A program that is written in the task; it reads and writes the files that it is called with."""
     with tempfile.TemporaryDirectory(prefix="headrace-py-") as folder:
-        source, target = Path(folder, "in.json"), Path(folder, "out.json")
-        source.write_text(json.dumps(values))
-        program = [*python, python_program.__file__, command, str(source), str(target)]
-        code = run_program(program, job.folder, process_environment(variables))
-        result: dict[str, Any] = json.loads(target.read_text()) if target.is_file() else {}
-    if code != 0 or "store" not in result:
-        error = result.get("error", {})
-        reason = f": {error['message']} ({error['class']})" if error else ""
-        raise OperatorError(f"Python command failed with code {code}{reason}", type_name=error.get("class"))
-    return Outcome(result["subtasks"] or None, result["export"], result["store"])
+        path = Path(folder, "script.py")
+        path.write_text(script, encoding="utf-8")
+        return run_with_files("Python", [*python, str(path)], job.folder, values, process_environment(variables))
 
 
 def _words(value: Any) -> list[str]:

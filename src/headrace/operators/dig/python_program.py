@@ -150,10 +150,15 @@ def main(command: str, source: str, target: str) -> int:
     result: dict[str, Any] = {}
     try:
         call(command, params)
-        result = {"subtasks": env.subtasks, "export": env.export_params, "store": env.store_params}
+        result = {
+            "subtask_config": env.subtasks,
+            "export_params": env.export_params,
+            "store_params": env.store_params,
+        }
     except Exception as error:
         traceback.print_exc()
-        result = {"error": {"class": type(error).__name__, "message": str(error)}}
+        frames = traceback.format_tb(error.__traceback__)
+        result = {"error": {"class": type(error).__name__, "message": str(error), "backtrace": frames}}
     with open(target, "w", encoding="utf-8") as stream:
         json.dump(result, stream)
     return 1 if "error" in result else 0

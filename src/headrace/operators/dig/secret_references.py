@@ -1,11 +1,13 @@
-"""Fills in `${secret:name}` where an operator allows secrets: in scripts and in `_env`."""
+"""Fills in `${secret:name}` where an operator allows secrets: in scripts, in `_env`, in requests."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
 
-from headrace.handoff import Channel, MissingError
+from headrace.handoff import Channel
 from headrace.operators.dig.contract import OperatorError
+from headrace.operators.dig.secret_lookup import find_secret
 
 _REFERENCE = re.compile(r"\$\{secret:([^}]*)\}")
 
@@ -15,11 +17,19 @@ def fill_in_secrets(text: str, channel: Channel) -> str:
     return _REFERENCE.sub(lambda match: _secret(match[1].strip(), channel), text)
 
 
+def filled_in(value: Any, channel: Channel) -> Any:
+    """The same for every text in a value."""
+    if isinstance(value, str):
+        return fill_in_secrets(value, channel)
+    if isinstance(value, dict):
+        return {key: filled_in(item, channel) for key, item in value.items()}
+    if isinstance(value, list):
+        return [filled_in(item, channel) for item in value]
+    return value
+
+
 def _secret(name: str, channel: Channel) -> str:
-    try:
-        value = str(channel.ask("get_secret", name=name))
-    except MissingError:
-        raise OperatorError(f"the project has no secret `{name}`") from None
-    # A key of several lines is often printed line by line.
-    channel.ask("mask", values=list(dict.fromkeys([value, *value.splitlines()])))
+    value = find_secret(channel, name)
+    if value is None:
+        raise OperatorError(f"the project has no secret `{name}`")
     return value

@@ -1,0 +1,104 @@
+"""`td_load>`, `td_table_export>` and `td_result_export>`: Treasure Data's jobs that move data."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from headrace.authoring.dig import as_map, as_text
+from headrace.operators.dig.aws_signing import keys_for
+from headrace.operators.dig.contract import Job, OperatorError, Outcome, Params
+from headrace.operators.dig.secret_references import fill_in_secrets, filled_in
+from headrace.operators.dig.td_client import TdClient, finished_job, last_job
+from headrace.operators.dig.texts import file_text
+
+_FILES = (".yml", ".yaml")
+
+
+def run_td_load(job: Job) -> Outcome:
+    """Load data by a configuration, which is a file or `config`, or by a session that TD knows by name."""
+    params = job.params.with_defaults("td")
+    client = TdClient(job, params)
+    name = params.read("_command", as_text, None)
+    if name is not None and Path(name).suffix not in _FILES:
+        path: tuple[str, ...] = ("v3", "bulk_loads", name, "jobs")
+        body: dict[str, Any] = {"scheduled_time": params.text("session_time")}
+    else:
+        path = ("v3", "job", "issue", "bulkload", client.database)
+        body = {"config": _load_config(job, params, name), "database": client.database, "table": params.text("table")}
+
+    def start(key: str) -> tuple[int, dict[str, Any]]:
+        return client.ask("POST", *path, body={**body, "domain_key": key}, accepted=(409,))
+
+    return _outcome(finished_job(job, client, start))
+
+
+def run_td_table_export(job: Job) -> Outcome:
+    """Write a table, or a part of it by time, into S3."""
+    params = job.params.with_defaults("td")
+    client = TdClient(job, params)
+    table = params.read("_command", as_text, None) or params.text("table")
+    keys = keys_for(job, "s3")
+    form = {
+        "storage_type": "s3",
+        "from": _seconds(params, "from"),
+        "to": _seconds(params, "to"),
+        "file_format": params.read("file_format", as_text, "jsonl.gz"),
+        "bucket": params.text("s3_bucket"),
+        "file_prefix": params.text("s3_path_prefix"),
+        "access_key_id": keys.access_key_id,
+        "secret_access_key": keys.secret_access_key,
+    }
+
+    def start(key: str) -> tuple[int, dict[str, Any]]:
+        path = ("v3", "export", "run", client.database, table)
+        return client.ask("POST", *path, form={**form, "domain_key": key}, accepted=(409,))
+
+    return _outcome(finished_job(job, client, start))
+
+
+def run_td_result_export(job: Job) -> Outcome:
+    """Send the result of an earlier job to a connection."""
+    params = job.params.with_defaults("td")
+    client = TdClient(job, params)
+    source = params.text("job_id")
+    settings = fill_in_secrets(params.read("result_settings", _settings, ""), job.channel)
+    result = f"{params.text('result_connection')}:{settings}"
+
+    def start(key: str) -> tuple[int, dict[str, Any]]:
+        form = {"result": result, "domain_key": key}
+        return client.ask("POST", "v3", "job", "result_export", source, form=form, accepted=(409,))
+
+    return _outcome(finished_job(job, client, start))
+
+
+def _load_config(job: Job, params: Params, name: str | None) -> Any:
+    if name is None:
+        return filled_in(params.read("config", as_map), job.channel)
+    try:
+        config = yaml.safe_load(job.render(file_text(job, name)))
+    except yaml.YAMLError as error:
+        raise OperatorError(f"`{name}` is not valid YAML: {error}") from None
+    return filled_in(config, job.channel)
+
+
+def _settings(value: Any) -> str:
+    if isinstance(value, dict):
+        return yaml.safe_dump(value, default_flow_style=True, width=10**9).strip()
+    return as_text(value)
+
+
+def _seconds(params: Params, key: str) -> int:
+    """A time as seconds since 1970, given so or as ISO 8601."""
+    text = params.text(key)
+    try:
+        return int(text) if text.isdigit() else int(datetime.fromisoformat(text).timestamp())
+    except ValueError:
+        raise OperatorError(f"expected `{key}` to be a time like `2026-02-03T00:00:00+00:00`, got: `{text}`") from None
+
+
+def _outcome(found: dict[str, Any]) -> Outcome:
+    return Outcome(store={"td": last_job(found)}, reset=("td.last_job_id", "td.last_job"))

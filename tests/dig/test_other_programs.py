@@ -1,0 +1,88 @@
+"""`embulk>`, `rb>` and scripts of `py>`: programs that the operators only start."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+
+@pytest.fixture
+def embulk(tmp_path, monkeypatch):
+    """A program called embulk that shows what it was called with."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    program = folder / "embulk"
+    program.write_text('#!/bin/sh\necho "$1"; cat "$2"; ls -l "$2" | cut -c1-10; exit ${CODE:-0}\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+def test_embulk_gets_a_file_with_parameters_and_secrets(project, embulk, capfd):
+    project.answers.secrets = {"db.password": "pa: ss"}
+    project.write("load.yml", "in: {table: '${name}', password: '${secret:db.password}'}\nout: {type: stdout}\n")
+    assert project.run("+t: {embulk>: load.yml}", params={"name": "é"}).outcome == "success"
+    assert capfd.readouterr().out == ("run\nin:\n  table: é\n  password: 'pa: ss'\nout:\n  type: stdout\n-rw-------\n")
+
+
+def test_embulk_with_a_config_of_the_task(project, embulk, capfd):
+    assert project.run("+t: {embulk>: , config: {in: {n: 1}}}").outcome == "success"
+    assert "in:\n  n: 1\n" in capfd.readouterr().out
+    failed = project.run("+t: {embulk>: {in: 1}, _env: {CODE: 3}}")
+    assert failed.error.message == "Command failed with code 3"
+    project.write("bad.yml", "a: [")
+    assert "`bad.yml` is not valid YAML" in project.run("+t: {embulk>: bad.yml}").error.message
+
+
+SCRIPT = """
+import json, sys
+params = json.load(open(sys.argv[1]))
+json.dump({"store_params": {"b": params["a"] + 1}, "subtask_config": {"+x": {"echo>": 1}}}, open(sys.argv[2], "w"))
+"""
+
+
+def test_py_runs_a_script_of_the_task(project):
+    text = "+t:\n  py>:\n  a: 1\n  script: |\n" + "".join(f"    {line}\n" for line in SCRIPT.splitlines())
+    result = project.run(text)
+    assert (result.store, [node.key for node in result.growth]) == ({"b": 2}, ["+wf+t^sub", "+wf+t^sub+x"])
+    silent = project.run("+t: {py>: , script: 'pass'}")
+    assert silent.error.message == ("Python command failed with code 0: the program left no result (ResultMissing)")
+    assert project.run("+t: {py>: }").error.message == "parameter `py>` or `script` is required but not set"
+
+
+RUBY = """
+module Jobs
+  class Report
+    def initialize(day) @day = day end
+    def build(rows:, title: 'none')
+      Digdag.env.store('built' => "#{@day} #{rows} #{title}")
+      Digdag.env.add_subtask(Report, :after, n: 1)
+    end
+    def self.check(n) Digdag.env.export(checked: Digdag.env.params['n']) end
+  end
+end
+def loose(a, b = 2) Digdag.env.store(sum: a + b) end
+def broken() raise ArgumentError, 'no' end
+"""
+
+
+@pytest.mark.skipif(shutil.which("ruby") is None, reason="needs ruby")
+def test_ruby(project):
+    project.write("jobs.rb", RUBY)
+
+    def run(command, **params):
+        return project.run(f"+t: {{rb>: '{command}', require: jobs}}", params=params)
+
+    built = run("Jobs::Report.build", day="mon", rows=5)
+    assert built.store == {"built": "mon 5 none"}
+    assert built.growth[1].config == {"_command": "Jobs::Report.after", "n": 1}
+    assert run("Jobs::Report.check", n=3).export == {"checked": 3}
+    assert run("loose", a=1).store == {"sum": 3}
+    assert "no (ArgumentError)" in run("broken").error.message
+    assert "requires parameter 'a' but not set" in run("loose").error.message
+
+
+def test_ruby_that_is_not_there(project):
+    failed = project.run("+t: {rb>: x, ruby: /no/ruby}")
+    assert "could not start `/no/ruby`: No such file" in failed.error.message
