@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from typing import Any
 
 from headrace.operators.dig.contract import Job, OperatorError
@@ -68,14 +69,15 @@ def _token(credential: dict[str, Any], job: Job) -> str:
         return str(credential["access_token"])
     try:
         # An extra, which only Google's operators need.
-        from google.auth.transport.urllib3 import Request  # type: ignore[import-not-found, unused-ignore]
-        from google.oauth2.service_account import Credentials  # type: ignore[import-not-found, unused-ignore]
+        transport = import_module("google.auth.transport.urllib3")
+        service_account = import_module("google.oauth2.service_account")
+        pool = import_module("urllib3").PoolManager()
     except ImportError:
         message = "Google's operators need google-auth"
         raise OperatorError(message, hint='pip install "headrace[google]"', is_retryable=False) from None
     try:
-        account = Credentials.from_service_account_info(credential, scopes=_SCOPES)
-        account.refresh(Request())
+        account = service_account.Credentials.from_service_account_info(credential, scopes=_SCOPES)
+        account.refresh(transport.Request(pool))
     except Exception as error:
         raise OperatorError(f"Google gave no token for `gcp.credential`: {error}") from None
     job.channel.ask("mask", values=[account.token])
