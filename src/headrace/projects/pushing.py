@@ -10,7 +10,7 @@ from headrace.clock import from_micros, to_micros
 from headrace.definition import Workflow
 from headrace.errors import LoadError, NotFoundError, did_you_mean
 from headrace.projects.outcome import ParsedFile
-from headrace.projects.saving import mistake_of, schedule_digest, schedule_row, timetable_of
+from headrace.projects.saving import mistake_of, schedule_digest, schedule_row, timetable_of, with_untimed
 from headrace.store import (
     FileError,
     ScheduleRow,
@@ -21,6 +21,7 @@ from headrace.store import (
     files_of_project,
     lock_schedules_of_project,
     remove_file,
+    save_asset_uses,
     save_file,
     save_schedule,
 )
@@ -97,6 +98,7 @@ def save_push(tx: Transaction, push: Push, files: Sequence[ParsedFile], now: dat
         saved = save_file(tx, project_id, one.file, one.digest, one.workflows, at, archive_id=archive_id)
         for row, workflow in zip(saved, one.workflows, strict=True):
             names.append(workflow.name)
+            save_asset_uses(tx, row.id, workflow.assets, at)
             before = schedules.get(row.id)
             if before is not None and workflow.name in cleared:
                 before = before._replace(spec_digest="", last_logical_at=None)
@@ -132,7 +134,8 @@ def _save_schedule(
     last = None if before is None else before.last_logical_at
     is_same = before is not None and before.spec_digest == digest
     if not is_same or (last is None and schedule_from is not None):
-        save_schedule(tx, schedule_row(workflow_id, digest, _next(timetable, last, schedule_from or now), last))
+        row = schedule_row(workflow_id, digest, _next(timetable, last, schedule_from or now), last)
+        save_schedule(tx, with_untimed(row, before, workflow, to_micros(now)))
 
 
 def _next(timetable: Timetable, last: int | None, since: datetime) -> Slot | None:

@@ -135,10 +135,11 @@ def _save_schedule(
         return
     last = None if before is None else before.last_logical_at
     slot = timetable.first(now) if last is None else timetable.following(timetable.slot_at(from_micros(last)))
-    save_schedule(tx, _with_others(schedule_row(workflow_id, digest, slot, last), before, workflow, to_micros(now)))
+    row = schedule_row(workflow_id, digest, slot, last)
+    save_schedule(tx, with_untimed(row, before, workflow, to_micros(now)))
 
 
-def _with_others(row: ScheduleRow, before: ScheduleRow | None, workflow: Workflow, now: int) -> ScheduleRow:
+def with_untimed(row: ScheduleRow, before: ScheduleRow | None, workflow: Workflow, now: int) -> ScheduleRow:
     """The schedule with what the clock does not tell: events that may wait for it, times that only user code knows."""
     assert workflow.schedule is not None, "checked by the caller"
     if before is not None:
