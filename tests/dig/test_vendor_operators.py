@@ -8,6 +8,8 @@ from urllib.parse import unquote, urlsplit
 
 import psycopg
 import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from headrace.operators.dig.aws_signing import AwsKeys, signed
 from headrace.operators.dig.web_client import WebRequest
@@ -280,6 +282,21 @@ def test_bigquery_datasets_and_tables(project, google):
         ("POST", f"{front}/proj/datasets/d/tables"),
     ]
     assert google.server.asked[1].json["location"] == "EU"
+
+
+def test_a_service_account_gets_a_token_for_its_key(project, web):
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()).decode()
+    tokens = web(lambda asked: (200, {"access_token": "token", "expires_in": 3600}))
+    service = BigQuery()
+    service.looks = 1
+    storage = web(service)
+    account = {"client_email": "a@b.c", "token_uri": tokens.url, "private_key": pem, "project_id": "proj"}
+    project.answers.secrets = {"gcp.credential": json.dumps(account), "gcp.gcs.endpoint": storage.url}
+    assert finish(project, "gcs_wait>: b/a/b").outcome == "success"
+    assert "token" in project.answers.masked
+    tokens.answer = lambda asked: (400, {"error": "invalid_grant"})
+    assert "Google gave no token for `gcp.credential`" in finish(project, "gcs_wait>: b/a/b").error.message
 
 
 def test_gcs_wait(project, google):
