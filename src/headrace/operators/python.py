@@ -55,7 +55,7 @@ class PythonOperator(BaseOperator):
         if self.templates_dict:
             context["templates_dict"] = self.templates_dict
         value = self.call(context)
-        if self.show_return_value_in_logs:
+        if self.show_return_value_in_logs and value is not None:
             log.info("returned: %s", _shortened(value))
         return value
 

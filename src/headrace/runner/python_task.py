@@ -355,7 +355,7 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
 def rehearsal(file: DagFile) -> tuple[Callable[[DagFile, TaskRequest, Channel], TaskResult], DagFile, TaskRequest]:
     """A try of a task that does nothing, with everything that it needs."""
     with DAG("rehearsal", schedule=None, auto_register=False) as dag:
-        PythonOperator(task_id="rehearsal", python_callable=_nothing)
+        PythonOperator(task_id="rehearsal", python_callable=_nothing_much)
     request = TaskRequest(
         task_id=0,
         fence=0,
@@ -367,5 +367,6 @@ def rehearsal(file: DagFile) -> tuple[Callable[[DagFile, TaskRequest, Channel], 
     return run_python_task, DagFile(Path("/"), "", (), {"rehearsal": dag}), request
 
 
-def _nothing() -> None:
-    pass
+def _nothing_much() -> list[int]:
+    """A result, so that what storing one needs (the configuration, the codec) has been read before any task runs."""
+    return [0]
