@@ -25,4 +25,4 @@ def test_files_may_name_what_can_run_and_nothing_else():
 def test_a_provider_that_is_missing_is_named_in_full(headrace):
     path = "airflow.providers.postgres.operators.postgres"
     done = headrace("run", headrace.write("flow.py", f"from {path} import PostgresOperator"))
-    assert f"`{path}`: Airflow's provider `postgres` is not supported yet" in done.err
+    assert f"`{path}`: Airflow's provider `postgres` is not installed" in done.err

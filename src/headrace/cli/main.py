@@ -44,6 +44,7 @@ COMMANDS = {
     "pause": "Start no more runs and tasks of a workflow.",
     "pools": "List, set or delete pools of slots.",
     "projects": "List projects, or show one.",
+    "providers": "Install or list Airflow's provider packages.",
     "push": "Make a folder the newest revision of a project.",
     "rendered": "Print what the templates of a task were rendered to.",
     "reschedule": "Leave out times of a schedule.",

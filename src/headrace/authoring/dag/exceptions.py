@@ -89,6 +89,14 @@ class AirflowConfigException(AirflowException):
     pass
 
 
+class AirflowOptionalProviderFeatureException(AirflowException):
+    """Something of a provider needs a package that is not installed."""
+
+
+class DeserializingResultError(ValueError):
+    """What a function in another Python returned cannot be read here."""
+
+
 class AirflowDagCycleException(AirflowException):
     pass
 

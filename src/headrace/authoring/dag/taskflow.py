@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import sys
 import typing
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace.authoring.dag import scope
 from headrace.authoring.dag.conditions import run_if, skip_if
+from headrace.authoring.dag.configuration import import_string, provider_infos
 from headrace.authoring.dag.context import CONTEXT_KEYS
 from headrace.authoring.dag.exceptions import AirflowException
 from headrace.authoring.dag.group import TaskGroupFunction
@@ -33,6 +35,7 @@ _FLAVOURS = {
 
 _FLAVOURS_OF_PROVIDERS = {
     "docker": "docker",
+    "sftp_sensor": "sftp",
     "kubernetes": "cncf-kubernetes",
     "kubernetes_cmd": "cncf-kubernetes",
     "pyspark": "apache-spark",
@@ -201,16 +204,31 @@ class TaskDecorator:
     run_if = staticmethod(run_if)
     skip_if = staticmethod(skip_if)
 
-    def __getattr__(self, name: str) -> TaskDecorator:
-        if name not in _FLAVOURS:
+    def __getattr__(self, name: str) -> Any:
+        if name in _FLAVOURS:
+            return TaskDecorator(name, self._dag)
+        # Python itself asks for names that begin so, of which no provider has any.
+        provided = None if name.startswith("_") else _provided_flavours(tuple(sys.path)).get(name)
+        if provided is None:
             raise AttributeError(_unknown_flavour(name))
-        return TaskDecorator(name, self._dag)
+        decorator = import_string(provided)
+        return decorator if self._dag is None else functools.partial(decorator, dag=self._dag)
+
+
+@functools.cache
+def _provided_flavours(path: tuple[str, ...]) -> dict[str, str]:
+    """What the providers that are installed on this path add to `@task`: name → path of the decorator."""
+    decorators = (one for info in provider_infos() for one in info.get("task-decorators") or ())
+    return {one["name"]: one["class-name"] for one in decorators}
 
 
 def _unknown_flavour(name: str) -> str:
     if name in _FLAVOURS_OF_PROVIDERS:
         package = _FLAVOURS_OF_PROVIDERS[name]
-        return f"`@task.{name}` comes with Airflow's provider `{package}`, which is neither built in nor installed"
+        return (
+            f"`@task.{name}` comes with Airflow's provider `{package}`, which is not installed;"
+            f" `headrace providers install {package}` brings it"
+        )
     hint = did_you_mean(name, [*_FLAVOURS, "run_if", "skip_if"])
     return f"there is no `@task.{name}`" + (f", {hint}" if hint else "")
 

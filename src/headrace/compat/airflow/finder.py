@@ -10,8 +10,12 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from headrace.compat.airflow.installed import find_installed, not_installed
 from headrace.compat.airflow.paths import PATHS
 from headrace.errors import nearest
+
+_OF_PROVIDERS = "airflow.providers."
+_STANDARD = "airflow.providers.standard."
 
 
 class _TableModule(ModuleType):
@@ -36,10 +40,14 @@ class _Finder(MetaPathFinder, Loader):
     ) -> ModuleSpec | None:
         if fullname != "airflow" and not fullname.startswith("airflow."):
             return None
+        if fullname.startswith(_OF_PROVIDERS) and not _is_ours(fullname):
+            installed = find_installed(fullname)
+            if installed is not None:
+                return installed
         if fullname in PATHS:
             # A package, so that Python comes back here for `from module import name` with an unknown name.
             return ModuleSpec(fullname, self, origin="headrace", is_package=True)
-        if fullname.startswith("airflow.providers."):
+        if fullname.startswith(_OF_PROVIDERS):
             raise ModuleNotFoundError(_missing_provider(_wanted(fullname)))
         # Without a name in it: Python would replace the text of an error that names the module it looked for.
         raise ModuleNotFoundError(_missing(*fullname.rsplit(".", 1)))
@@ -66,10 +74,12 @@ def _missing(module: str, name: str) -> str:
 
 
 def _missing_provider(path: str) -> str:
-    provider = path.split(".")[2]
-    if provider == "standard":
-        return _missing(*path.rsplit(".", 1))
-    return f"cannot import `{path}`: Airflow's provider `{provider}` is not supported yet"
+    return _missing(*path.rsplit(".", 1)) if path.startswith(_STANDARD) else not_installed(path)
+
+
+def _is_ours(path: str) -> bool:
+    """Whether the table wins over an installed package: our own operators take the place of `standard`'s."""
+    return path in PATHS and f"{path}.".startswith(_STANDARD)
 
 
 def _wanted(fullname: str) -> str:
@@ -94,6 +104,19 @@ _finder = _Finder()
 
 
 def install() -> None:
-    """Serve `airflow.*` in this process from now on, even if a real Airflow is installed."""
+    """Serve `airflow.*` in this process from now on, even if a real Airflow is installed.
+
+    ImportError if the real one has been imported here already: classes of both would be mixed up.
+    """
+    loaded = sys.modules.get("airflow")
+    if loaded is not None and not isinstance(loaded, _TableModule):
+        raise ImportError(
+            f"Airflow itself has been imported in this process, from `{_place(loaded)}`, before Headrace could take its"
+            " place; have your files loaded by `headrace`, in an environment of their own"
+        )
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
+
+
+def _place(module: ModuleType) -> str:
+    return module.__file__ or ", ".join(module.__path__)

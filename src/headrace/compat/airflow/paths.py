@@ -5,6 +5,8 @@ Old and new spellings of one thing lead to the same object. Objects are imported
 
 from __future__ import annotations
 
+from headrace.compat.airflow.provider_paths import PROVIDER_PATHS
+
 _DAG = "headrace.authoring.dag"
 
 
@@ -332,3 +334,6 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.utils.weekday": _week_day,
     "airflow.utils.weight_rule": _names(_DAG, "WeightRule"),
 }
+
+for _path, _more in PROVIDER_PATHS.items():
+    PATHS[_path] = _more | PATHS.get(_path, {})
