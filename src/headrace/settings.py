@@ -77,6 +77,10 @@ class AgentSettings:
     isolation: Literal["process", "reuse"] = _setting(
         "process", "Whether each try gets a fresh process, or a process may serve many tries."
     )
+    passes_store_password: bool = _setting(
+        False,
+        "Whether the environment of tasks keeps the password in `HEADRACE_STORE`, for tasks that call `headrace`.",
+    )
     reuse_limit: int = _setting(100, "How many tries a reused process serves before it is replaced.", minimum=1)
     max_zygotes: int = _setting(
         32, "How many warm parent processes, one per revision of a file, an agent keeps.", minimum=1
@@ -247,7 +251,6 @@ _SECTIONS: dict[str, Any] = {
     "secrets": SecretsSettings,
 }
 _PROJECTS = "projects."
-_KEY_VARIABLES = ("HEADRACE_SECRETS__KEYS", "AIRFLOW__CORE__FERNET_KEY", "AIRFLOW__CORE__FERNET_KEY_CMD")
 
 
 class _Known(NamedTuple):
@@ -300,11 +303,6 @@ def setting_values(home: Path | None = None, environ: Mapping[str, str] = os.env
         value = getattr(getattr(settings, section) if section else settings, name)
         values.append(SettingValue(known.name, _show(value), _source(given.get(known.name))))
     return values
-
-
-def without_keys(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment that user code gets: it asks for secrets, and has no use for what opens all of them."""
-    return {name: value for name, value in environ.items() if name not in _KEY_VARIABLES}
 
 
 def describe_settings() -> list[SettingDoc]:

@@ -155,3 +155,68 @@ def test_a_failed_teardown_fails_the_run_only_if_it_is_told_to(engine):
     assert ended_well(engine, "") == "success"
     engine.advance(seconds=1)
     assert ended_well(engine, "on_failure_fail_dagrun=True") == "failed"
+
+
+SCOPES = """
+    from airflow.sdk import DAG, setup, task, teardown
+    from airflow.exceptions import AirflowSkipException
+    def then(name, rule="all_success"):
+        @task(task_id=name, trigger_rule=rule)
+        def one(): pass
+        return one()
+    with DAG("d"):
+        @setup
+        def make(): {making}
+        @setup
+        def endless(): {making}
+        @teardown
+        def drop(): pass
+        made, dropped = make(), drop()
+        dropped.as_teardown(setups=made)
+        first, inside = then("first"), then("inside", "{rule}")
+        made >> first >> [inside, then("deep")] >> dropped >> then("after", "all_done")
+        first >> then("beside", "{rule}")
+        endless() >> then("next") >> then("last", "{rule}")
+"""
+
+
+@pytest.mark.parametrize(
+    ("making", "rule", "inside", "beside"),
+    [
+        ("raise ValueError", "all_done", "upstream_failed", "success"),
+        ("raise ValueError", "one_failed", "upstream_failed", "success"),
+        ("raise ValueError", "always", "success", "success"),
+        ("raise AirflowSkipException", "all_done", "skipped", "success"),
+        ("raise AirflowSkipException", "none_failed", "skipped", "success"),
+        ("pass", "all_done", "success", "success"),
+        ("pass", "one_failed", "skipped", "skipped"),
+    ],
+)
+def test_a_task_in_the_scope_of_a_setup_needs_it_whatever_its_rule_is(engine, making, rule, inside, beside):
+    """As Airflow 3.3 does: the scope ends at the teardown, or never; `always` does not mind."""
+    run = engine.start_dag(SCOPES.format(making=making, rule=rule))
+    engine.settle()
+    states = run.states()
+    assert {states["inside"], states["last"]} == {inside}
+    assert (states["beside"], states["after"]) == (beside, "success")
+
+
+def test_a_branch_between_setup_and_teardown_leaves_the_teardown_alone(engine):
+    run = engine.start_dag("""
+    from airflow.sdk import DAG, setup, task, teardown
+    with DAG("d"):
+        @setup
+        def make(): pass
+        @task.branch
+        def choose(): return "a"
+        @task
+        def a(): pass
+        @task
+        def b(): pass
+        @teardown
+        def drop(): pass
+        made = make()
+        made >> choose() >> [a(), b()] >> drop().as_teardown(setups=made)
+    """)
+    engine.settle()
+    assert run.states() == {"make": "success", "choose": "success", "a": "success", "b": "skipped", "drop": "success"}

@@ -23,13 +23,27 @@ def test_the_page_lists_every_move_as_the_code_has_it():
     assert documented == coded
 
 
+def drawn_moves(drawing: str) -> set[tuple[str, str]]:
+    """The arrows of a drawing, one for each state in a box that an arrow starts at or leads to."""
+    boxes = {name: inside.split() for name, inside in re.findall(r"state (\w+) \{([^}]*)\}", drawing)}
+    arrows = re.findall(r"^ +(\w+) --> (\w+)", drawing, flags=re.MULTILINE)
+    every = {(one, other) for a, b in arrows for one in boxes.get(a, [a]) for other in boxes.get(b, [b])}
+    return {(one, other) for one, other in every if one != other}
+
+
+def test_the_drawings_show_every_move_and_no_other():
+    drawings = re.findall(r"```mermaid\n(.*?)```", STATES_PAGE, flags=re.DOTALL)
+    drawn = set().union(*(drawn_moves(drawing) for drawing in drawings))
+    assert drawn == {(str(before), str(after)) for before, after in MOVES}
+
+
 def test_the_page_explains_every_state_and_every_actor_once():
     explained = re.findall(r"^- `(\w+)`:", STATES_PAGE, flags=re.MULTILINE)
     assert sorted(explained) == sorted([*State, *Actor])
 
 
 def test_the_page_explains_every_trigger_rule():
-    rules = rows_between(STATES_PAGE, "counts as a failure.", "## Clearing")
+    rules = rows_between(STATES_PAGE, "counts as a failure.", "### Setups")
     assert [row[0].strip("`") for row in rules] == list(TRIGGER_RULES)
 
 

@@ -8,6 +8,7 @@ import signal
 import pytest
 from waiting_tasks import step_until
 
+from headrace.logs import MaskingRules
 from headrace.processes import is_alive
 from headrace.secrets import Vault
 from headrace.store import resign
@@ -72,6 +73,29 @@ def test_what_a_trigger_prints_is_in_the_log_of_its_task_without_secrets(waiting
     assert log.startswith("begins fire\n***")
     assert "INFO talking.Talk: logged\n" in log
     assert log.endswith("cleaned up fire\n")
+
+
+def test_the_installation_says_what_is_a_secret_in_a_trigger(waiting):
+    (waiting.project / "talking.py").write_text(
+        "from acting import *\n"
+        "class Talk(Act):\n"
+        "    async def fire(self):\n"
+        "        print(Variable.get('harbour'))\n"
+        "        raise ValueError(Variable.get('harbour'))\n"
+        "        yield\n"
+    )
+    Vault(waiting.store).set_variable("harbour", "hunter22")
+    waiting.start(path="talking.Talk", a={"do": "fire"})
+    triggerer = waiting.triggerer(masking=MaskingRules(names=("harbour",)))
+    triggerer.start()
+    try:
+        step_until(triggerer, lambda: triggerer.running == 0 and waiting.states() == {"a": "scheduled"})
+    finally:
+        triggerer.stop()
+    assert waiting.log("a").startswith("begins fire\n***\n")
+    error = waiting.resume("a").error
+    assert error.message == "trigger `talking.Talk` failed: ValueError: ***"
+    assert "hunter22" not in error.traceback
 
 
 def test_a_step_that_blocks_the_others_is_told(waiting, triggerer):

@@ -11,7 +11,8 @@ from headrace.executor import LocalExecutor, LocalOptions
 from headrace.executor.questions import answer_loading
 from headrace.handoff import Answer, Ask, Source, TaskRequest
 from headrace.logs import Masker, MaskingRules
-from headrace.settings import Settings, without_keys
+from headrace.settings import Settings
+from headrace.user_environment import environment_of_user_code
 
 _OPENING_SECONDS = 30.0
 
@@ -86,7 +87,9 @@ def local_executor(
         tries_per_process=settings.agent.reuse_limit,
         limit_bytes=settings.limits.max_value_bytes,
         masking=MaskingRules.of(settings.secrets),
-        environment=without_keys({**os.environ, **(environment or {})}),
+        environment=environment_of_user_code(
+            {**os.environ, **(environment or {})}, with_store_password=settings.agent.passes_store_password
+        ),
     )
     return LocalExecutor(
         broker, slots or settings.agent.slots, options, contents=broker.content, questions=broker.while_loading

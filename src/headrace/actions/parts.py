@@ -9,6 +9,7 @@ from headrace.agent import Agent, AgentOptions, Broker
 from headrace.clock import SystemClock
 from headrace.definition import Isolation
 from headrace.executor import Executor, InlineExecutor, LocalExecutor
+from headrace.logs import MaskingRules
 from headrace.secrets import Vault, open_vault
 from headrace.settings import Settings
 from headrace.store import Store
@@ -84,6 +85,7 @@ class Parts(msgspec.Struct, frozen=True):
             renew_seconds=lease.renewal_seconds,
             poll_seconds=self.settings.scheduler.poll_seconds,
             attempt_id=attempt_id,
+            masking=MaskingRules.of(self.settings.secrets),
             name=name,
         )
         return Triggerer(self.store, self.clock, self.broker(), self.settings.logs_dir, options)

@@ -11,7 +11,7 @@ from headrace.logs import Masker
 def without_secrets(result: TaskResult, masker: Masker) -> TaskResult:
     """The result with the try's secrets replaced wherever people look: in its error, rendered arguments and label."""
     if result.error is not None:
-        result = msgspec.structs.replace(result, error=_shown(result.error, masker))
+        result = msgspec.structs.replace(result, error=shown_error(result.error, masker))
     if not result.rendered and not result.label:
         return result
     rendered = {
@@ -25,7 +25,8 @@ def without_secrets(result: TaskResult, masker: Masker) -> TaskResult:
     )
 
 
-def _shown(error: TaskError, masker: Masker) -> TaskError:
+def shown_error(error: TaskError, masker: Masker) -> TaskError:
+    """An error without the secrets that its message or traceback may quote."""
     return msgspec.structs.replace(
         error, message=masker.mask_text(error.message), traceback=masker.mask_text(error.traceback)
     )

@@ -22,7 +22,7 @@ import msgspec
 from headrace.authoring import SlotQuestion
 from headrace.handoff import Answer, Ask, Reader, send
 from headrace.projects.outcome import ParsedFile, ParseReply, ParseRequest, hiding, parsed_file
-from headrace.settings import without_keys
+from headrace.user_environment import environment_of_user_code
 
 DEFAULT_LOADER = "headrace.authoring:load_file"
 
@@ -181,7 +181,10 @@ class _Worker:
             # -P: a file of the current folder must not stand in for a module that we import.
             command = [sys.executable, "-P", "-m", "headrace.projects.parse_child", str(theirs.fileno()), loader]
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], env=without_keys(os.environ)
+                command,
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                env=environment_of_user_code(os.environ),
             )
 
     def start(self, request: ParseRequest) -> None:

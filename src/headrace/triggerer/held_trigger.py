@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from headrace.definition import Node
-from headrace.handoff import RunContext, RunTrigger, Source, TaskRequest
+from headrace.executor.shown import shown_error
+from headrace.handoff import Fired, RunContext, RunTrigger, Source, TaskRequest
 from headrace.logs import LogFile, Masker, log_path
 from headrace.store import ClaimedTrigger, RunInfo
 
@@ -36,8 +39,14 @@ class HeldTrigger:
         self.log.write(text.encode(errors="backslashreplace"))
         self.log.close()
 
+    def without_secrets(self, fired: Fired) -> Fired:
+        """What it has to tell, with an error as people may see it. The event itself is for the task."""
+        if fired.error is None:
+            return fired
+        return msgspec.structs.replace(fired, error=shown_error(fired.error, self.log.masker))
 
-def held_trigger(claimed: ClaimedTrigger, run: RunInfo, logs_root: Path) -> HeldTrigger:
+
+def held_trigger(claimed: ClaimedTrigger, run: RunInfo, logs_root: Path, masker: Masker) -> HeldTrigger:
     """What the process of triggers is to be told, and where its lines go."""
     context = run.context
     path = log_path(
@@ -67,4 +76,4 @@ def held_trigger(claimed: ClaimedTrigger, run: RunInfo, logs_root: Path) -> Held
         request=request,
         is_given_up=claimed.is_given_up,
     )
-    return HeldTrigger(order, LogFile(str(path), Masker()))
+    return HeldTrigger(order, LogFile(str(path), masker))

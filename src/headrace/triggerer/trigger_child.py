@@ -14,7 +14,7 @@ from functools import partial
 from headrace.executor.connection import Connection, OversizeError
 from headrace.executor.loop import Loop
 from headrace.handoff import MESSAGE_LIMIT_BYTES, FromTriggers, ToTriggers
-from headrace.settings import without_keys
+from headrace.user_environment import environment_of_user_code
 
 _PROGRAM = "headrace.runner.trigger_process"
 _SETTLED_SECONDS = 60.0
@@ -65,7 +65,7 @@ class TriggerChild:
                 stdin=subprocess.DEVNULL,
                 stdout=2,
                 start_new_session=True,
-                env=without_keys(os.environ),
+                env=environment_of_user_code(os.environ),
             )
         self._connection = Connection(ours, FromTriggers, MESSAGE_LIMIT_BYTES)
         self._started_at = time.monotonic()

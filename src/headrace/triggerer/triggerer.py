@@ -24,7 +24,7 @@ from headrace.executor.contract import Broker
 from headrace.executor.loop import Loop
 from headrace.executor.questions import answer
 from headrace.handoff import Asked, Fired, FromTriggers, Logged, Stopped, StopTrigger, TaskError
-from headrace.logs import Masker
+from headrace.logs import USUAL_RULES, Masker, MaskingRules
 from headrace.processes import place
 from headrace.store import (
     ClaimedTrigger,
@@ -73,6 +73,8 @@ class TriggererOptions:
     """A trigger that does not let the others run for so long fails; they go on in a new process."""
     attempt_id: int | None = None
     """Serve only this attempt: a private triggerer for one run."""
+    masking: MaskingRules = USUAL_RULES
+    """What is a secret by its name."""
     name: str = ""
 
 
@@ -206,7 +208,9 @@ class Triggerer:
         return [self._held(tx, one) for one in claimed]
 
     def _held(self, tx: Transaction, claimed: ClaimedTrigger) -> HeldTrigger:
-        return held_trigger(claimed, self._requests.run(tx, claimed.attempt_id), self._logs_root)
+        return held_trigger(
+            claimed, self._requests.run(tx, claimed.attempt_id), self._logs_root, Masker(rules=self._options.masking)
+        )
 
     def _run_trigger(self, held: HeldTrigger) -> None:
         if held.order.id in self._running:
@@ -294,7 +298,8 @@ class Triggerer:
     def _hear(self, message: FromTriggers) -> None:
         if isinstance(message, Asked):
             held = self._running.get(message.trigger_id)
-            request, masker = (NOBODY, Masker()) if held is None else (held.order.request, held.log.masker)
+            request = NOBODY if held is None else held.order.request
+            masker = Masker(rules=self._options.masking) if held is None else held.log.masker
             self._child.send(answer(self._broker, request, message.ask, masker))
         elif isinstance(message, Fired):
             self._fired(message)
@@ -305,7 +310,7 @@ class Triggerer:
         held = self._running.get(message.trigger_id)
         if held is not None and not held.is_stopping:
             held.is_stopping = True
-            self._told.append(message)
+            self._told.append(held.without_secrets(message))
             self._logs[message.trigger_id] = held.log.path.removeprefix(f"{self._logs_root}/")
 
     def _hear_of(self, held: HeldTrigger, message: Stopped | Logged) -> None:

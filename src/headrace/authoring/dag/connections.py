@@ -49,6 +49,10 @@ class Connection:
         self.port: int | None = fields.get("port")
         self.extra: str | None = fields.get("extra")
         self.id = None
+        self._mask()
+
+    def _mask(self) -> None:
+        """From now on logs show its secrets no more."""
         mask_secret(self.password)
         if self.extra:
             mask_secret(self.extra, "")
@@ -59,7 +63,11 @@ class Connection:
         found = find_connection(conn_id)
         if found is None:
             raise AirflowNotFoundException(f"there is no connection `{conn_id}`")
-        return found if isinstance(found, Connection) else cls(**{**found, "conn_id": conn_id})
+        if not isinstance(found, Connection):
+            return cls(**{**found, "conn_id": conn_id})
+        # A backend may have made it before there was a log to keep it out of.
+        found._mask()
+        return found
 
     get_connection_from_secrets = get
 
