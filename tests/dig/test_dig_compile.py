@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-
 import pytest
 
 from headrace.definition import Node, Place, Retry, check_nodes, to_json, workflow_from_json
@@ -33,6 +31,7 @@ def test_a_workflow_is_a_group_named_after_its_file(project):
         operator="notify",
         config={"_command": "Workflow session attempt failed"},
         isolation="reuse",
+        cleans_up=True,
         place=Place(file="wf.dig", line=1),
     )
     assert workflow.nodes == (
@@ -107,13 +106,12 @@ def test_retry_forms(project, value, expected):
     assert nodes["+wf+t"].retry == nodes["+wf+g"].retry == expected
 
 
-def test_a_group_ignores_a_retry_that_only_a_run_could_know(project, caplog):
-    with caplog.at_level(logging.WARNING):
-        nodes = project.nodes("+g:\n  _retry: ${n}\n  +a: {echo>: 1}\n+t: {sh>: x, _retry: '${n}'}")
+def test_a_retry_that_only_a_run_could_know_is_evaluated_by_the_task_or_asked_for_by_the_group(project):
+    nodes = project.nodes("+g:\n  _retry: ${n}\n  +a: {echo>: 1}\n+t: {sh>: x, _retry: '${n}'}")
     assert nodes["+wf+g"].retry == nodes["+wf+t"].retry == Retry()
-    assert [record.getMessage() for record in caplog.records] == [
-        "the `_retry` of task `+wf+g` is ignored: a group cannot evaluate `${n}`"
-    ]
+    question = nodes["+wf+g"].retry_question
+    assert (question.key, question.config, question.decides) == ("+wf+g^retry", {"_command": "${n}"}, False)
+    assert nodes["+wf+t"].retry_question is None
     assert nodes["+wf+t"].config["_retry"] == "${n}"
 
 

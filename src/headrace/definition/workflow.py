@@ -141,6 +141,8 @@ class Node(Data, frozen=True, kw_only=True):
     export: dict[str, Any] = {}
     """Parameters that this node adds for itself and everything below it."""
     retry: Retry = Retry()
+    retry_question: Node | None = None
+    """group: run when a generation has failed; its result says how often the group is tried, which only a run knows."""
     on_failure: tuple[Node, ...] = ()
     """Grown under the node when it has failed for good; it ends as failed after they ended. Keys are full keys."""
     sees_siblings: bool = False
@@ -158,7 +160,7 @@ class Node(Data, frozen=True, kw_only=True):
     past: Past | None = None
     """None: whatever became of it in earlier runs does not matter."""
     cleans_up: bool = False
-    """A teardown: it runs although the rest of the run is stopped."""
+    """A teardown or an alert: it runs although the rest of the run is stopped."""
     timeout_seconds: float | None = None
     """How long one try may run."""
     priority: int = 1

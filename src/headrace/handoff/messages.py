@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from headrace.definition import Data, Deferral, Node
+from headrace.definition import Data, Deferral, Node, Retry
 from headrace.handoff.errands import Errand
 
 RETURN_VALUE = "return_value"
@@ -172,6 +172,8 @@ class TaskResult(Data, frozen=True, kw_only=True):
     """failed: the process ended before it could say so; nobody was called back yet."""
     retry_after_seconds: float | None = None
     """failed: overrides the task's own retry delay."""
+    retry: Retry | None = None
+    """success of a group's `retry_question`: how often and when the group is tried again."""
     again_after_seconds: float = 0.0
     poll_state: dict[str, Any] = {}
     """again: handed back in the next request."""

@@ -126,6 +126,7 @@ def _success(request: TaskRequest, outcome: Outcome) -> TaskResult:
         store=outcome.store,
         reset=outcome.reset,
         events=outcome.events,
+        retry=outcome.retry,
     )
 
 

@@ -17,6 +17,7 @@ from headrace.definition import NOOP, Node
 from headrace.handoff import Fired, TaskError, TaskResult
 from headrace.state import clearing, deferring, marking, stopping
 from headrace.state.agenda import Agenda
+from headrace.state.asking import RetryQuestions
 from headrace.state.counting import count_children, tally_of
 from headrace.state.graph import Graph
 from headrace.state.lockstep import are_in_step, counting_instances, lockstep_of
@@ -27,6 +28,9 @@ from headrace.state.task import FAILURES, FINISHED, HELD, TIMED, Actor, Attempt,
 
 _json = msgspec.json.Encoder()
 
+TIMED_OUT = "timed_out"
+"""Why an attempt ended that took too long."""
+
 
 class Advance:
     """Apply outcomes, then `settle()`. One instance serves one transaction."""
@@ -34,6 +38,7 @@ class Advance:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._agenda = Agenda(graph)
+        self._questions = RetryQuestions(self._agenda)
         self.scheduled: list[Task] = self._agenda.scheduled
         """What became claimable, for whoever has free slots. Complete and exact once settled."""
         self.ended: list[Attempt] = self._agenda.ended
@@ -101,7 +106,7 @@ class Advance:
             self._retry_later(task, node, actor, retry_after_seconds)
         elif node.on_failure and task.kind != "mapped":
             # The instances of a mapped task have had their handlers, one by one.
-            self._run_handlers(task, node, actor)
+            self._run_handlers(task, node.on_failure, actor)
         else:
             self._agenda.finish(task, State.FAILED, actor)
             if task.kind == "task" and self._graph.workflow(task.attempt_id).fails_fast:
@@ -160,12 +165,22 @@ class Advance:
                 self._agenda.finish(task, State.CANCELED, Actor.USER)
 
     def time_out(self, attempt: Attempt, unfinished_become: State) -> None:
-        """The run took too long: it fails, and whatever is not finished ends with it."""
-        attempt.reason, attempt.is_changed = "timed_out", True
-        for task in self._graph.unfinished(attempt.id):
-            if task.state not in FINISHED:
-                state = State.FAILED if task.parent_id is None else unfinished_become
-                self._agenda.finish(task, state, Actor.TIMER, attempt.reason)
+        """The run took too long: it fails, and whatever is not finished ends with it. Its alert is sent before.
+
+        When that takes too long as well, a second call ends everything.
+        """
+        (root,) = self._graph.tasks([attempt.root_id or 0])
+        may_alert = attempt.reason != TIMED_OUT and not attempt.is_cancel_requested
+        attempt.reason, attempt.is_changed = TIMED_OUT, True
+        is_alerting = stopping.end_below(
+            self._agenda, root, unfinished_become, TIMED_OUT, spares_alerts=may_alert and root.is_failing
+        )
+        alerts = [node for node in self._graph.node(root).on_failure if node.cleans_up]
+        if alerts and may_alert and not root.is_failing:
+            root.error = _json.encode(TaskError(type="RunTimeout", message="the run took too long")).decode()
+            self._run_handlers(root, alerts, Actor.TIMER)
+        elif not is_alerting:
+            self._agenda.finish(root, State.FAILED, Actor.TIMER, TIMED_OUT)
 
     def add_to_run(self, attempt: Attempt, nodes: Sequence[Node]) -> None:
         """Add tasks to a run that goes on, beside those that it has directly below its root."""
@@ -242,7 +257,8 @@ class Advance:
         elif task.is_failing:
             self._agenda.finish(task, State.FAILED, Actor.ADVANCE)
         elif task.children_failed:
-            self.fail(task, None, Actor.ADVANCE)
+            if not self._questions.ask(task):
+                self.fail(task, None, Actor.ADVANCE, retry_after_seconds=self._questions.wait_seconds(task))
         else:
             task.error = None
             all_skipped = task.kind == "mapped" and task.children_skipped == task.children
@@ -343,6 +359,8 @@ class Advance:
             self._agenda.open_children(task)
             return
         self._agenda.finish(task, State.SUCCESS, Actor.AGENT)
+        if result.retry is not None:
+            self._questions.answer(task, result.retry)
         self._decide(task, result.followed, result.skipped)
 
     def _decide(self, task: Task, followed: Sequence[str] | None = None, skipped: Sequence[str] = ()) -> None:
@@ -396,7 +414,7 @@ class Advance:
         if task.due_at <= self._graph.now:
             self.wake(task)
 
-    def _run_handlers(self, task: Task, node: Node, actor: Actor) -> None:
+    def _run_handlers(self, task: Task, nodes: Sequence[Node], actor: Actor) -> None:
         """Its failure is final, but what the user wrote for this case runs first."""
         if task.children_failed:
             task.error = self._error_below(task)
@@ -404,7 +422,7 @@ class Advance:
         told = {"error": {"message": error.get("message", ""), "stacktrace": error.get("traceback", "")}}
         handlers = [
             msgspec.structs.replace(handler, export={**told, **handler.export}) if handler.parent is None else handler
-            for handler in node.on_failure
+            for handler in nodes
         ]
         self._agenda.grow(task, handlers, grown_by=task.id)
         task.is_failing, task.agent_id = True, None

@@ -15,3 +15,16 @@ def stop_the_rest(agenda: Agenda, failed: Task) -> None:
         if is_container or task.state in FINISHED or agenda.graph.node(task).cleans_up:
             continue
         agenda.finish(task, State.FAILED if task.state in HELD else State.SKIPPED, Actor.ADVANCE, reason)
+
+
+def end_below(agenda: Agenda, root: Task, becomes: State, reason: str, *, spares_alerts: bool) -> bool:
+    """End whatever is not finished in a run but its root; returns whether alerts were spared and go on."""
+    is_alerting = False
+    for task in agenda.graph.unfinished(root.attempt_id):
+        if task is root or task.state in FINISHED:
+            continue
+        if spares_alerts and task.parent_id == root.id and agenda.graph.node(task).cleans_up:
+            is_alerting = True
+        else:
+            agenda.finish(task, becomes, Actor.TIMER, reason)
+    return is_alerting

@@ -13,17 +13,24 @@ from headrace.store.sql import Sql
 
 IS_TASK_DUE = Sql("SELECT 1 FROM task WHERE due_at <= :now LIMIT 1")
 DUE_TASKS = Sql("SELECT id, attempt_id FROM task WHERE due_at <= :now ORDER BY due_at LIMIT :limit")
+# A run that has timed out is alerting people; it is not timed out again for that.
 # One look for both, because most looks find neither. No attempt has the id 0.
 OVERDUE = Sql(
     """
     SELECT id FROM (
-      SELECT id FROM attempt WHERE timeout_at IS NOT NULL AND state = 'running' AND timeout_at <= :now
+      SELECT id FROM attempt
+      WHERE timeout_at IS NOT NULL AND state = 'running' AND timeout_at <= :now AND coalesce(reason, '') <> 'timed_out'
       ORDER BY timeout_at LIMIT :limit
     ) AS overdue
     UNION ALL SELECT 0 WHERE EXISTS (SELECT 1 FROM deadline WHERE missed_at IS NULL AND due_at <= :now)
     """
 )
-OLD_ATTEMPTS = Sql("SELECT id FROM attempt WHERE state = 'running' AND started_at <= :before ORDER BY id LIMIT :limit")
+OLD_ATTEMPTS = Sql(
+    """
+    SELECT id FROM attempt WHERE state = 'running' AND started_at <= :before AND coalesce(reason, '') <> 'timed_out'
+    ORDER BY id LIMIT :limit
+    """
+)
 # Both parts read what is active or timed, which has an index; what is finished is not looked at.
 ATTEMPTS_WITH_OLD_TASKS = Sql(
     """
@@ -40,7 +47,8 @@ NEXT_DUE = Sql(
     SELECT min(at) FROM (
       SELECT (SELECT min(due_at) FROM task WHERE due_at IS NOT NULL) AS at
       UNION ALL SELECT (SELECT min(next_run_at) FROM schedule WHERE next_run_at IS NOT NULL)
-      UNION ALL SELECT (SELECT min(timeout_at) FROM attempt WHERE timeout_at IS NOT NULL AND state = 'running')
+      UNION ALL SELECT (SELECT min(timeout_at) FROM attempt WHERE timeout_at IS NOT NULL AND state = 'running'
+                        AND coalesce(reason, '') <> 'timed_out')
       UNION ALL SELECT (SELECT min(due_at) FROM deadline WHERE missed_at IS NULL)
       UNION ALL SELECT (SELECT min(run_after) FROM run WHERE state = 'queued' AND run_after > :now)
     ) AS timers

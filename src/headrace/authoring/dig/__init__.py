@@ -4,7 +4,7 @@ Files are compiled when they are loaded; what operators generate while they run 
 fragment. This room imports `definition` and `timetable`, and no JavaScript: a `${…}` is evaluated by the task.
 """
 
-from headrace.authoring.dig.compiling import FAILURE_ALERT, compile_fragment
+from headrace.authoring.dig.compiling import FAILURE_ALERT, RETRY_QUESTION, compile_fragment
 from headrace.authoring.dig.directives import parse_parallel, parse_retry
 from headrace.authoring.dig.loading import DigFile, load_dig_file, read_called_workflow
 from headrace.authoring.dig.operator_names import operators_of_project
@@ -22,6 +22,7 @@ from headrace.authoring.dig.values import (
 
 __all__ = [
     "FAILURE_ALERT",
+    "RETRY_QUESTION",
     "DigFile",
     "as_boolean",
     "as_integer",

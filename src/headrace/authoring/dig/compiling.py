@@ -16,7 +16,7 @@ from headrace.authoring.dig.mistakes import Mistakes
 from headrace.authoring.dig.naming import check_task_name
 from headrace.authoring.dig.operator_names import check_operator
 from headrace.authoring.dig.ordering import Sibling, upstreams
-from headrace.authoring.dig.values import shown
+from headrace.authoring.dig.values import is_template, shown
 from headrace.authoring.dig.yaml_dialect import Section, place_of, plain
 from headrace.definition import NOTIFY, Isolation, Node, Place, Retry
 from headrace.errors import DefinitionError, did_you_mean
@@ -28,6 +28,9 @@ COMPILED_KEYS = frozenset(("_export", "_error", "_background", "_after", "_disab
 
 FAILURE_ALERT = "^failure-alert"
 """How the task is called that a failed workflow adds to itself."""
+
+RETRY_QUESTION = "_retry"
+"""The operator that says how often a group is tried. No file can name it."""
 
 NO_USER_CODE = frozenset(
     (
@@ -70,6 +73,7 @@ def _failure_alert(key: str, place: Place) -> Node:
         operator=NOTIFY,
         config={"_command": "Workflow session attempt failed"},
         isolation="reuse",
+        cleans_up=True,
         place=place,
     )
 
@@ -135,7 +139,8 @@ class _Compiler:
             kind="group",
             upstream=upstream,
             export=directives.export(),
-            retry=directives.retry(is_operator=False),
+            retry=directives.retry(),
+            retry_question=_retry_question(body, key, place),
             on_failure=_error_nodes(body, key, place),
             place=place,
         )
@@ -169,7 +174,7 @@ class _Compiler:
         operator = _operator(body, key, place)
         directives = Directives(body, f"task `{key}`", place)
         isolation: Isolation = "reuse" if operator in NO_USER_CODE else "default"
-        retry = directives.retry(is_operator=True)
+        retry = directives.retry()
         node = Node(
             key=key,
             parent=parent,
@@ -219,6 +224,21 @@ def _error_nodes(body: Mapping[str, Any], key: str, place: Place) -> tuple[Node,
         return ()
     nodes = compile_fragment(body["_error"], f"{key}^error", place_of(body, "_error", place), directive="_error")
     return (msgspec.structs.replace(nodes[0], sees_siblings=True), *nodes[1:]) if nodes else ()
+
+
+def _retry_question(body: Mapping[str, Any], key: str, place: Place) -> Node | None:
+    """What evaluates the `${…}` in the `_retry` of a group that has failed."""
+    value = plain(body.get("_retry"))
+    if not is_template(value):
+        return None
+    return Node(
+        key=f"{key}^retry",
+        operator=RETRY_QUESTION,
+        config={"_command": value},
+        decides=False,
+        isolation="reuse",
+        place=place_of(body, "_retry", place),
+    )
 
 
 def _sibling(name: str, body: Mapping[str, Any], key: str, place: Place) -> Sibling:

@@ -57,12 +57,10 @@ class Directives:
             raise self._error("_parallel", f"to be known before the run, got: {shown(value)}")
         return self._checked("_parallel", lambda: parse_parallel(value))
 
-    def retry(self, *, is_operator: bool) -> Retry:
+    def retry(self) -> Retry:
         """How the task is retried. A value that is known only at run time means no retry here."""
         value = self._body.get("_retry")
         if is_template(value):
-            if not is_operator:
-                log.warning("the `_retry` of %s is ignored: a group cannot evaluate %s", self._owner, shown(value))
             return Retry()
         return self._checked("_retry", lambda: parse_retry(value))
 
@@ -86,6 +84,8 @@ def parse_retry(value: Any) -> Retry:
     """A retry policy out of `3`, `"3"` or `{limit: 3, interval: 10, max_interval: 60, interval_type: exponential}`."""
     if value is None:
         return Retry()
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        value = as_map(value)
     if not isinstance(value, dict):
         return Retry(limit=_count(value))
     for key in value:

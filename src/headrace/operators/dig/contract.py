@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar, overload
 
 from headrace.authoring.dig import as_boolean, as_integer, as_map, as_seconds, as_text
-from headrace.definition import Place
+from headrace.definition import Place, Retry
 from headrace.errors import HeadraceError
 from headrace.handoff import AssetEvent, Channel, RunContext
 from headrace.operators.dig.secret_lookup import find_secret
@@ -69,6 +69,8 @@ class Outcome:
     """Dotted paths of parameters that are deleted before `store` is applied."""
     events: tuple[AssetEvent, ...] = ()
     """Assets that the operator has updated."""
+    retry: Retry | None = None
+    """How often the group above is tried, if that was the question."""
 
 
 class Params:

@@ -1,10 +1,10 @@
-"""The small operators: `echo>`, `fail>`, `if>`, `wait>`."""
+"""The small operators: `echo>`, `fail>`, `if>`, `wait>`, and what evaluates the `_retry` of a group."""
 
 from __future__ import annotations
 
 import time
 
-from headrace.authoring.dig import as_seconds
+from headrace.authoring.dig import as_seconds, parse_retry
 from headrace.operators.dig.contract import Job, OperatorError, Outcome, PollAgain
 from headrace.operators.dig.poll_intervals import kept_start, waited_seconds
 
@@ -26,6 +26,11 @@ def run_if(job: Job) -> Outcome:
     if then is None and otherwise is None:
         raise OperatorError(f"task `{job.key}` needs `_do` or `_else_do`")
     return Outcome(subtasks=then if job.params.boolean("_command") else otherwise)
+
+
+def run_retry_question(job: Job) -> Outcome:
+    """Say how often the group above is tried."""
+    return Outcome(retry=job.params.read("_command", parse_retry))
 
 
 def run_wait(job: Job) -> Outcome:

@@ -16,6 +16,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from headrace.authoring.dig import RETRY_QUESTION
 from headrace.authoring.dig.operator_names import (
     ENTRY_POINTS,
     OPERATOR_FILE,
@@ -76,7 +77,9 @@ _BUILT_IN = {
     "wait": "control:run_wait",
 }
 """The module beside this one and its function."""
-_NOT_RETRIED = frozenset(("echo", "fail", "for_each", "for_range", "if", "loop", "notify", "wait"))
+_MODULES = {**_BUILT_IN, RETRY_QUESTION: "control:run_retry_question"}
+"""With what only the engine asks for."""
+_NOT_RETRIED = frozenset((RETRY_QUESTION, "echo", "fail", "for_each", "for_range", "if", "loop", "notify", "wait"))
 _operators: dict[str, Registered] = {}
 """What was registered by hand, and what was looked up before."""
 
@@ -96,7 +99,7 @@ def find_operator(name: str, root: Path | None = None) -> Registered:
     """The operator of this name, for a project; or an OperatorError that suggests another one."""
     if name in _operators:
         return _operators[name]
-    if name in _BUILT_IN:
+    if name in _MODULES:
         return _operators.setdefault(name, _built_in(name))
     own = defined_operators(root) if root is not None else {}
     if root is not None and name in own:
@@ -108,7 +111,7 @@ def find_operator(name: str, root: Path | None = None) -> Registered:
 
 
 def _built_in(name: str) -> Registered:
-    module, function = _BUILT_IN[name].split(":")
+    module, function = _MODULES[name].split(":")
     run: Operator = getattr(importlib.import_module(f"headrace.operators.dig.{module}"), function)
     return Registered(run, obeys_retry=name not in _NOT_RETRIED)
 
