@@ -43,7 +43,7 @@ def test_the_page_explains_every_state_and_every_actor_once():
 
 
 def test_the_page_explains_every_trigger_rule():
-    rules = rows_between(STATES_PAGE, "counts as a failure.", "### Setups")
+    rules = rows_between(STATES_PAGE, "counts as a failure.", "## Clearing")
     assert [row[0].strip("`") for row in rules] == list(TRIGGER_RULES)
 
 

@@ -131,8 +131,7 @@ class Node(Data, frozen=True, kw_only=True):
     upstream: tuple[str, ...] = ()
     """Keys of the nodes that this one waits for. They may sit under other parents."""
     setups: tuple[str, ...] = ()
-    """Those of `upstream` that are setup tasks. `all_done_setup_success` counts them; under any other rule they must
-    have succeeded before the rule is asked about the rest."""
+    """Those of `upstream` that are setup tasks, for `all_done_setup_success`."""
     trigger_rule: str = "all_success"
     operator: str = NOOP
     """What runs: the name of an operator that the workflow's language knows."""

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from headrace.authoring.dag import BaseOperator, Context
 from headrace.authoring.dag.exceptions import AirflowException
-from headrace.authoring.dag.setup_scope import scope_links
 from headrace.errors import did_you_mean
 from headrace.operators.python import PythonOperator
 
@@ -78,19 +77,9 @@ def follow(operator: Any, context: Context, choice: Any) -> Any:
     for task in chosen:
         followed |= task.get_flat_relative_ids()
     instance = context["ti"]
-    followed &= operator.downstream_task_ids
-    # Whoever waits for it only because of a setup or teardown is not a branch that could be taken.
-    instance.followed = tuple(sorted(followed | _linked_by_scope(operator)))
-    instance.xcom_push(DECISION_KEY, {"followed": sorted(followed)})
+    instance.followed = tuple(sorted(followed & operator.downstream_task_ids))
+    instance.xcom_push(DECISION_KEY, {"followed": list(instance.followed)})
     return choice
-
-
-def _linked_by_scope(operator: Any) -> set[str]:
-    tasks = operator.dag.task_dict
-    if not any(task.is_setup for task in tasks.values()):
-        return set()
-    indirect = operator.get_flat_relative_ids() - operator.downstream_task_ids
-    return {key for key in indirect if operator.task_id in scope_links(tasks[key])}
 
 
 def _tasks_of(operator: Any, choice: Any) -> list[Any]:

@@ -28,7 +28,6 @@ def tally_of(task: Task) -> Tally:
         task.setups,
         task.setups_succeeded,
         task.setups_skipped,
-        task.setups_failed,
         task.map_index,
     )
 
@@ -36,7 +35,7 @@ def tally_of(task: Task) -> Tally:
 def forget_upstream(task: Task) -> None:
     """As if it waited for nobody."""
     task.expected = task.succeeded = task.skipped = task.failed = task.upstream_failed = task.removed = 0
-    task.setups = task.setups_succeeded = task.setups_skipped = task.setups_failed = 0
+    task.setups = task.setups_succeeded = task.setups_skipped = 0
 
 
 def credit(task: Task, state: State, *, is_setup: bool) -> None:
@@ -49,12 +48,10 @@ def credit(task: Task, state: State, *, is_setup: bool) -> None:
         task.setups_skipped += is_setup
     elif state is State.UPSTREAM_FAILED:
         task.upstream_failed += 1
-        task.setups_failed += is_setup
     elif state is State.REMOVED:
         task.removed += 1
     else:
         task.failed += 1
-        task.setups_failed += is_setup
 
 
 def credit_parent(parent: Task, child: Task) -> None:

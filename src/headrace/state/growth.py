@@ -118,7 +118,6 @@ def new_task(
         setups=setups,
         setups_succeeded=0,
         setups_skipped=0,
-        setups_failed=0,
         children=children,
         children_open=children,
         children_failed=0,

@@ -29,7 +29,6 @@ class Tally(NamedTuple):
     setups: int = 0
     setups_succeeded: int = 0
     setups_skipped: int = 0
-    setups_failed: int = 0
     map_index: int = -1
 
     @property
@@ -43,12 +42,6 @@ class Tally(NamedTuple):
     @property
     def unsuccessful(self) -> int:
         return self.failed + self.upstream_failed
-
-    def without_setups(self) -> Tally:
-        """The tasks that the rule is about, when all setups around the task have succeeded."""
-        return self._replace(
-            expected=self.expected - self.setups, succeeded=self.succeeded - self.setups_succeeded, setups=0
-        )
 
 
 def _all_success(t: Tally) -> Verdict:
@@ -141,15 +134,6 @@ def _all_done_setup_success(t: Tally) -> Verdict:
     return Verdict.RUN
 
 
-def _setups(t: Tally) -> Verdict:
-    """What the setups around a task say before its own rule is asked."""
-    if t.setups_failed:
-        return Verdict.UPSTREAM_FAILED
-    if t.setups_skipped:
-        return Verdict.SKIP
-    return _run_if(t.setups - t.setups_succeeded - t.removed <= 0)
-
-
 def _run_if(condition: bool) -> Verdict:
     return Verdict.RUN if condition else Verdict.WAIT
 
@@ -171,15 +155,8 @@ RULES: dict[str, Callable[[Tally], Verdict]] = {
 }
 
 
-_RULES_OF_THEIR_OWN = ("always", "all_done_setup_success")
-"""They say themselves what a setup means to them."""
-
-
 def decide(rule: str, tally: Tally) -> Verdict:
     """What a rule says about a task that waits. A task without upstream tasks runs."""
-    if tally.setups and rule not in _RULES_OF_THEIR_OWN:
-        said = _setups(tally)
-        return decide(rule, tally.without_setups()) if said is Verdict.RUN else said
     if tally.expected == 0:
         return Verdict.RUN
     return RULES[rule](tally)

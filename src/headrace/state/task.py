@@ -226,7 +226,6 @@ class Task(msgspec.Struct):
     setups: int
     setups_succeeded: int
     setups_skipped: int
-    setups_failed: int
     children: int
     """How many live children it has; then how many of them …"""
     children_open: int

@@ -342,7 +342,6 @@ task = Table(
     Column("setups", Integer, nullable=False),
     Column("setups_succeeded", Integer, nullable=False),
     Column("setups_skipped", Integer, nullable=False),
-    Column("setups_failed", Integer, nullable=False),
     Column("children", Integer, nullable=False),
     Column("children_open", Integer, nullable=False),
     Column("children_failed", Integer, nullable=False),

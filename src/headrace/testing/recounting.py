@@ -21,7 +21,7 @@ _SEEN_AS = {
 }
 COUNTERS = (
     "expected", "succeeded", "skipped", "failed", "upstream_failed", "removed", "setups", "setups_succeeded",
-    "setups_skipped", "setups_failed", "children", "children_open", "children_failed", "children_skipped",
+    "setups_skipped", "children", "children_open", "children_failed", "children_skipped",
 )  # fmt: skip
 
 
@@ -68,9 +68,8 @@ def _see(counters: dict[str, int], end: Task, is_setup: bool) -> None:
     if end.state in FINISHED:
         seen_as = _SEEN_AS[end.state]
         counters[seen_as] += 1
-        seen_of_setup = "setups_failed" if seen_as == "upstream_failed" else f"setups_{seen_as}"
-        if is_setup and seen_of_setup in counters:
-            counters[seen_of_setup] += 1
+        if is_setup and f"setups_{seen_as}" in counters:
+            counters[f"setups_{seen_as}"] += 1
 
 
 def _count_children(counters: dict[str, int], below: Sequence[Task]) -> None:

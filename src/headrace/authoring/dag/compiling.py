@@ -16,7 +16,7 @@ from headrace.authoring.dag.executor_options import executor_options
 from headrace.authoring.dag.operator import DEFAULT_OWNER
 from headrace.authoring.dag.order import clamped, effective_weights
 from headrace.authoring.dag.schedules import schedule_of
-from headrace.authoring.dag.setup_scope import scope_links
+from headrace.authoring.dag.setup_scope import work_before
 from headrace.authoring.dag.unsupported import warnings_of
 from headrace.authoring.dag.weights import PlannedTask, PriorityWeightStrategy
 from headrace.authoring.dag.zones import timezone_name
@@ -95,14 +95,13 @@ def _node(dag: DAG, task: Any, root: Path, priority: int, decides: bool) -> Node
     settings, labels = task.settings, dag.edge_labels
     operator, isolation = _operator(dag, task)
     _check_after_setup(dag, task, root)
-    scope = scope_links(task)
-    upstream = _in_file_order(dag, task.upstream_task_ids | scope)
+    upstream = _in_file_order(dag, task.upstream_task_ids | work_before(task))
     return Node(
         key=task.task_id,
         parent=ROOT,
         kind="mapped" if task.has_instances else "task",
         upstream=upstream,
-        setups=tuple(key for key in upstream if (task.is_teardown or key in scope) and dag.task_dict[key].is_setup),
+        setups=tuple(key for key in upstream if task.is_teardown and dag.task_dict[key].is_setup),
         trigger_rule=_TRIGGER_RULES[task.trigger_rule],
         operator=operator,
         config=_config(task),

@@ -71,31 +71,6 @@ def register(task: Any) -> None:
         _open[-1].add_task(task)
 
 
-def scope_links(task: Any) -> set[str]:
-    """Ids of the tasks that a task waits for because of the setups and teardowns around it, directly linked or not."""
-    return work_before(task) if task.is_teardown else setups_around(task)
-
-
-def setups_around(task: Any) -> set[str]:
-    """Ids of the setups without which a task is not to run, although its own trigger rule would let it.
-
-    A setup's scope ends at its teardowns; without one it is everything that follows. What is `all_success` is given up
-    by its own rule.
-    """
-    if task.is_teardown or task.trigger_rule in ("all_success", "always"):
-        return set()
-    tasks = task.dag.task_dict
-    setups = [tasks[key] for key in task.get_flat_relative_ids(upstream=True) if tasks[key].is_setup]
-    after = task.get_flat_relative_ids(upstream=False) if setups else set()
-    return {setup.task_id for setup in setups if _reaches(setup, after)}
-
-
-def _reaches(setup: Any, after: set[str]) -> bool:
-    """Whether a task that all these follow is in the setup's scope."""
-    teardowns = {one.task_id for one in setup.downstream_list if one.is_teardown}
-    return not teardowns or not teardowns.isdisjoint(after)
-
-
 def work_before(teardown: Any) -> set[str]:
     """Ids of everything between the setups of a teardown and itself, which it waits for, directly linked or not.
 
