@@ -24,7 +24,7 @@ Description = dict[str, Any]
 
 def build(description: Description) -> DAG:
     """The DAG that a description describes."""
-    with DAG(description["id"], schedule=None, start_date=datetime(2024, 1, 1), catchup=False) as dag:
+    with DAG(description["id"], schedule=None, start_date=datetime(2024, 1, 1), max_active_tasks=1000) as dag:
         _Builder().add_all(description["parts"])
     return dag
 

@@ -145,7 +145,9 @@ class _Author:
 
     def _some(self, ids: list[str], *, at_most: int, setups: bool = True) -> list[str]:
         allowed = [one for one in ids if one not in self._unlinkable and (setups or one not in self._after_setup)]
-        return sorted(self._dice.sample(allowed, min(len(allowed), self._dice.randint(0 if len(ids) < 3 else 1, at_most))))
+        return sorted(
+            self._dice.sample(allowed, min(len(allowed), self._dice.randint(0 if len(ids) < 3 else 1, at_most)))
+        )
 
     def _new_id(self, letter: str) -> str:
         self._number += 1
