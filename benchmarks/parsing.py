@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +16,7 @@ from headrace.projects.saving import save_parsed
 from headrace.store import Store
 
 _FILES = 1000
+_SAMPLE = 40
 
 
 def measure(folder: Path) -> Iterator[dict[str, Any]]:
@@ -30,9 +33,20 @@ def measure(folder: Path) -> Iterator[dict[str, Any]]:
     if len(saved) != _FILES:
         raise SystemExit(f"{len(saved)} of {_FILES} files were saved")
     yield {"workload": "W12/cold", "store": "sqlite", "mode": "parse", "wall_seconds": round(wall, 3), "files": _FILES}
+    alone = _alone(root)
+    ratio = round(wall / alone, 4)
+    yield {"workload": "W12/alone", "mode": "parse", "wall_seconds": round(alone, 1), "files": _FILES, "ratio": ratio}
     (root / "dag7.py").write_text(workloads.one_task().replace('"bench"', '"bench7"').replace("hello", "hi"))
     began = time.perf_counter()
     save_parsed(store, "many", root, parse_files(root, ["dag7.py"]), clock.now())
     wall = time.perf_counter() - began
     yield {"workload": "W12/touched", "store": "sqlite", "mode": "parse", "wall_seconds": round(wall, 3), "files": 1}
     store.dispose()
+
+
+def _alone(root: Path) -> float:
+    """How long all files would take if each was imported by a Python of its own; measured on some of them."""
+    began = time.perf_counter()
+    for number in range(_SAMPLE):
+        subprocess.run([sys.executable, str(root / f"dag{number}.py")], check=True)
+    return (time.perf_counter() - began) * _FILES / _SAMPLE

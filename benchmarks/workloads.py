@@ -3,6 +3,16 @@
 from __future__ import annotations
 
 _HEAD = "from headrace import DAG, EmptyOperator, PythonOperator, task\n"
+_AIRFLOW_HEAD = """from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.providers.standard.operators.python import PythonOperator
+from airflow.sdk import DAG, task
+"""
+
+
+def by_airflow_paths(text: str) -> str:
+    """The same file, but everything is imported by Airflow's paths."""
+    assert _HEAD in text
+    return text.replace(_HEAD, _AIRFLOW_HEAD)
 
 
 def python_chain(count: int, isolation: str, body: str = "pass") -> str:

@@ -24,6 +24,7 @@ from headrace.state import (
     accepts,
     check_move,
     grow_tasks,
+    source_of,
 )
 
 SECOND = 1_000_000
@@ -85,12 +86,11 @@ class MemoryGraph:
         return [task for task in self.live if task.state not in FINISHED]
 
     def map_sources(self, attempt_id: int, keys: Collection[str]) -> dict[str, MapSource]:
-        return {task.key: MapSource(task.state, self._length(task)) for task in self.by_key(attempt_id, keys)}
+        return {task.key: self._source(task) for task in self.by_key(attempt_id, keys)}
 
-    def _length(self, task: Task) -> int | None:
-        if task.kind != "mapped":
-            return self.lengths.get(task.id)
-        return sum(one.state is State.SUCCESS for one in self.children([task.id]))
+    def _source(self, task: Task) -> MapSource:
+        results = sum(one.state is State.SUCCESS for one in self.children([task.id])) if task.kind == "mapped" else 0
+        return source_of(task, results, self.lengths.get(task.id))
 
     def waits_for_past(self, task: Task, *, is_skipping: bool) -> bool:
         return task.key in self.held_up

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.state import FAILURES, FINISHED, MOVES, TIMED, State, Task, Verdict, decide, source_keys, tally_of
+from headrace.state.needing import verdict_about_needs
 
 COUNTERS = (
     "expected", "succeeded", "skipped", "failed", "upstream_failed", "removed", "setups", "setups_succeeded",
@@ -67,7 +68,8 @@ def check_task(engine, task: Task) -> None:
     if task.state in FINISHED:
         assert all(child.state in FINISHED for child in _present(engine, task)) or engine.attempt.reason == "deadlocked"
     if parent is not None and parent.state is State.PLANNED and task.state is State.NONE:
-        assert decide(task.trigger_rule, tally_of(task)) is Verdict.WAIT or _awaits_source(engine, task), task.name
+        verdicts = decide(task.trigger_rule, tally_of(task)), verdict_about_needs(engine.graph, task)
+        assert Verdict.WAIT in verdicts or _awaits_source(engine, task), task.name
 
 
 def _awaits_source(engine, task: Task) -> bool:

@@ -133,6 +133,10 @@ class Node(Data, frozen=True, kw_only=True):
     setups: tuple[str, ...] = ()
     """Those of `upstream` that are setup tasks, for `all_done_setup_success`."""
     trigger_rule: str = "all_success"
+    needs: tuple[str, ...] = ()
+    """Keys of nodes further up that must have succeeded, whatever the rule says about `upstream`."""
+    is_needed: bool = False
+    """Whether it is among the `needs` of another node."""
     operator: str = NOOP
     """What runs: the name of an operator that the workflow's language knows."""
     config: dict[str, Any] = {}

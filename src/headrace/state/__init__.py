@@ -14,7 +14,7 @@ from headrace.state.deadlines import (
     was_met,
 )
 from headrace.state.deferring import TIMED_OUT, is_ended_by
-from headrace.state.expansion import MapSource, instance_count, source_keys
+from headrace.state.expansion import MapSource, instance_count, source_keys, source_of
 from headrace.state.graph import Graph, Link
 from headrace.state.growth import INLINE_QUEUE, Edge, Growth, grow_tasks, new_task
 from headrace.state.params import Layers, Left, Position, merge
@@ -92,6 +92,7 @@ __all__ = [
     "preceding",
     "retry_delay_seconds",
     "source_keys",
+    "source_of",
     "tally_of",
     "vetted",
     "was_met",

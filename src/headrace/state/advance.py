@@ -16,12 +16,13 @@ import msgspec
 from headrace.definition import NOOP, Node
 from headrace.handoff import Fired, TaskError, TaskResult
 from headrace.state import clearing, deferring, marking, stopping
-from headrace.state.agenda import Agenda
+from headrace.state.agenda import NOT_TAKEN, Agenda
 from headrace.state.asking import RetryQuestions
 from headrace.state.counting import count_children, tally_of
 from headrace.state.graph import Graph
 from headrace.state.lockstep import are_in_step, counting_instances, lockstep_of
 from headrace.state.mapping import expand
+from headrace.state.needing import verdict_about_needs
 from headrace.state.retry import has_try_left, retry_delay_seconds
 from headrace.state.rules import VERDICT_STATE, Verdict, decide
 from headrace.state.task import FAILURES, FINISHED, HELD, TIMED, Actor, Attempt, Event, State, Task
@@ -278,7 +279,8 @@ class Advance:
             if task.state is State.NONE and task.parent_id is not None and not task.is_superseded
         ]
         parents = {p.id: p for p in self._graph.tasks({task.parent_id or 0 for task in waiting})}
-        for task in waiting:
+        # Run by run: how one ends must not depend on which others share the transaction.
+        for task in sorted(waiting, key=lambda one: one.attempt_id):
             # An earlier one of this round may have skipped a later one.
             if task.state is State.NONE and parents[task.parent_id or 0].state is State.PLANNED:
                 self._consider(task)
@@ -290,13 +292,20 @@ class Advance:
         if lockstep_of(self._graph, task) and task.kind == "mapped":
             expand(self._agenda, task)  # its instances have the rule, each for its own index
             return
-        verdict = decide(task.trigger_rule, tally_of(task))
+        verdict = self._verdict(task)
         if verdict is Verdict.WAIT or self._graph.waits_for_past(task, is_skipping=verdict is not Verdict.RUN):
             return
         if verdict is Verdict.RUN:
             self._open(task)
         else:
             self._agenda.finish(task, VERDICT_STATE[verdict], Actor.ADVANCE)
+
+    def _verdict(self, task: Task) -> Verdict:
+        needs = verdict_about_needs(self._graph, task)
+        if needs in VERDICT_STATE:
+            return needs
+        verdict = decide(task.trigger_rule, tally_of(task))
+        return needs if verdict is Verdict.RUN else verdict
 
     def _open(self, task: Task) -> None:
         if task.kind == "mapped":
@@ -387,7 +396,9 @@ class Advance:
             skipped = [task, *counting_instances(self._graph, task)]
         for one in skipped:
             if one.state in (State.NONE, State.SCHEDULED):
-                self._agenda.finish(one, State.SKIPPED, Actor.ADVANCE, "a branch was not taken")
+                self._agenda.finish(one, State.SKIPPED, Actor.ADVANCE, NOT_TAKEN)
+            elif one.state is State.UPSTREAM_FAILED and not one.children:
+                self._agenda.change_end(one, State.SKIPPED, Actor.ADVANCE, NOT_TAKEN)
 
     def _in_step(self, branch: Task, task: Task) -> list[Task]:
         if not are_in_step(self._graph, branch, task):

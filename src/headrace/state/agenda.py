@@ -6,11 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from headrace.definition import Ending, Node
 from headrace.handoff import RUN_ENDED, TRY_DIED, Errand, TaskError
-from headrace.state.counting import count_upstream, credit, credit_parent
+from headrace.state.counting import count_children, count_upstream, credit, credit_parent
 from headrace.state.graph import Graph, Link
 from headrace.state.growth import Edge, grow_tasks
 from headrace.state.lockstep import instances_told, waiting_behind, with_counting_instances
+from headrace.state.needing import those_in_need
 from headrace.state.task import FINISHED, Actor, Attempt, Event, State, Task, check_move
+
+NOT_TAKEN = "a branch was not taken"
 
 
 class Agenda:
@@ -73,6 +76,18 @@ class Agenda:
         self._end(task, state, actor, reason)
         if never_opened:
             self.abandon(task, state, actor)
+
+    def change_end(self, task: Task, state: State, actor: Actor, reason: str | None = None) -> None:
+        """Let a task that has ended have ended otherwise: whoever still waits for it sees only that.
+
+        What encloses it must still be open.
+        """
+        self.credit_finished()
+        (parent,) = self.graph.tasks([task.parent_id or 0])
+        if parent.state is State.PLANNED:
+            self.move(task, state, actor, reason)
+            count_children(self.graph, [parent])
+            self.count_upstream([link.far for link in self.graph.downstream([task.origin_id])])
 
     def abandon(self, task: Task, state: State, actor: Actor) -> None:
         """End whatever is not finished below a task that will not open any more."""
@@ -181,6 +196,8 @@ class Agenda:
                     self.touch(told)
                 for waiting in waiting_behind(self.graph, link.far):
                     self.touch(waiting)
+            for waiting in those_in_need(self.graph, task):
+                self.touch(waiting)
             if task.parent_id is None:
                 self._end_attempt(task)
             else:
@@ -195,7 +212,7 @@ class Agenda:
             self.touch(task)
         for task in excluded:
             if task.state is State.NONE:
-                self.finish(task, State.SKIPPED, Actor.ADVANCE, "a branch was not taken")
+                self.finish(task, State.SKIPPED, Actor.ADVANCE, NOT_TAKEN)
 
     def _credit_parent(self, parent: Task, child: Task) -> None:
         credit_parent(parent, child)

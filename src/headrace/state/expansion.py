@@ -7,7 +7,7 @@ from math import prod
 from typing import NamedTuple
 
 from headrace.definition import Length
-from headrace.state.task import FAILURES, FINISHED, State
+from headrace.state.task import FAILURES, FINISHED, State, Task
 
 
 class MapSource(NamedTuple):
@@ -15,6 +15,17 @@ class MapSource(NamedTuple):
 
     state: State
     length: int | None
+
+
+def source_of(task: Task, results: int, length: int | None) -> MapSource:
+    """What a task is as a source: `results` counts its instances' results, `length` measures its own.
+
+    Instances stand for a mapped task: those without a result leave a shorter list, and whether that is good enough is
+    for the rule of the mapped task to say.
+    """
+    if not task.is_expanded:
+        return MapSource(task.state, length)
+    return MapSource(State.SUCCESS if task.state in FINISHED else task.state, results)
 
 
 def source_keys(length: Length) -> Iterator[str]:

@@ -6,11 +6,12 @@ import copy
 from collections.abc import Sequence
 
 from headrace.state.agenda import Agenda
-from headrace.state.counting import count_children, forget_upstream
+from headrace.state.counting import count_children, forget_upstream, tally_of
 from headrace.state.expansion import instance_count, source_keys
 from headrace.state.graph import Link
 from headrace.state.growth import new_task
 from headrace.state.lockstep import are_in_step, counting_instances, lockstep_of
+from headrace.state.rules import VERDICT_STATE, decide
 from headrace.state.task import Actor, State, Task
 
 
@@ -26,7 +27,7 @@ def expand(agenda: Agenda, task: Task) -> None:
     # Some may have been carried over from an earlier attempt, before the first expansion in this one.
     existing = graph.children([task.id]) if task.try_number or task.children else []
     if isinstance(count, State):
-        _give_up(agenda, task, existing, count, "the result to map over is missing")
+        _give_up(agenda, task, existing, _fate(agenda, task, keys, count), "the result to map over is missing")
     elif count == 0:
         _give_up(agenda, task, existing, State.SKIPPED, "there is nothing to map over")
     else:
@@ -36,6 +37,16 @@ def expand(agenda: Agenda, task: Task) -> None:
         _set_instances(agenda, task, existing, count)
         if task.children_open == 0:
             agenda.closable[task.id] = task
+
+
+def _fate(agenda: Agenda, task: Task, sources: set[str], state: State) -> State:
+    """How it ends without anything to map over: as its rule says about the source and those that it waits for besides.
+
+    In lockstep nobody has asked the rule of the first ones yet, and the others share their fate.
+    """
+    if sources.isdisjoint(agenda.graph.node(task).upstream):
+        return state
+    return VERDICT_STATE.get(decide(task.trigger_rule, tally_of(task)), state)
 
 
 def _give_up(agenda: Agenda, task: Task, existing: Sequence[Task], state: State, reason: str) -> None:

@@ -74,6 +74,7 @@ def _moves() -> tuple[Move, ...]:
         Move(s.NONE, s.SUCCESS, (a.ADVANCE,), "it has nothing to run"),
         Move(s.NONE, s.SKIPPED, (a.ADVANCE,), "its trigger rule, a branch or an empty mapping says so"),
         Move(s.NONE, s.UPSTREAM_FAILED, (a.ADVANCE,), "its trigger rule can no longer hold"),
+        Move(s.UPSTREAM_FAILED, s.SKIPPED, (a.ADVANCE,), "a branch or a short circuit decided against it afterwards"),
         Move(s.SCHEDULED, s.QUEUED, (a.CLAIM,), "an agent took it, under its lease"),
         Move(s.SCHEDULED, s.SKIPPED, (a.ADVANCE,), "a short circuit reached it before an agent did"),
         Move(s.QUEUED, s.RUNNING, (a.CLAIM, a.AGENT), "a process (or an inline step) begins to work on it"),

@@ -24,6 +24,7 @@ from headrace.state import (
     State,
     Task,
     is_met,
+    source_of,
 )
 from headrace.store.attempt_plans import AttemptPlan, plan_from_json
 from headrace.store.database import Reply, Transaction
@@ -257,9 +258,8 @@ class RunGraph:
         lengths |= self._lengths_of_added([task for task in tasks.values() if task.id in self._added])
         sources = {}
         for key, task in tasks.items():
-            _, count, length, map_index = lengths.get(task.id, (0, 0, None, -1))
-            is_mapped = task.kind == "mapped"
-            sources[key] = MapSource(task.state, count if is_mapped and map_index >= 0 else length)
+            _, count, length, _ = lengths.get(task.id, (0, 0, None, -1))
+            sources[key] = source_of(task, count, length)
         return sources
 
     def waits_for_past(self, task: Task, *, is_skipping: bool) -> bool:

@@ -103,6 +103,11 @@ class Engine:
         """Start a run of a Python DAG, given as the text of its file; `workflow` chooses one of several."""
         return self._start_file("dags.py", source, workflow, **options)
 
+    def start_dags(self, source: str, **options: Any) -> dict[str, Run]:
+        """Start a run of each DAG of a file, given as the file's text."""
+        workflows, ids = self._save_file("dags.py", source)
+        return {workflow.name: self._start(ids[workflow.name], workflow, **options) for workflow in workflows}
+
     def start_dig(self, text: str, name: str = "main", **options: Any) -> Run:
         """Start a run of a `.dig` workflow, given as the text of its file."""
         return self._start_file(f"{name}.dig", text, name, **options)
@@ -125,11 +130,14 @@ class Engine:
         return path
 
     def _start_file(self, file: str, text: str, name: str | None, **options: Any) -> Run:
-        path = self.write(file, text)
-        workflows = load_file(self._project, file).workflows
-        ids = self._save(file, hashlib.sha256(path.read_bytes()).hexdigest(), workflows)
+        workflows, ids = self._save_file(file, text)
         chosen = next(one for one in workflows if name is None or one.name == name)
         return self._start(ids[chosen.name], chosen, **options)
+
+    def _save_file(self, file: str, text: str) -> tuple[tuple[Workflow, ...], dict[str, int]]:
+        path = self.write(file, text)
+        workflows = load_file(self._project, file).workflows
+        return workflows, self._save(file, hashlib.sha256(path.read_bytes()).hexdigest(), workflows)
 
     def _save(self, file: str, digest: str, workflows: tuple[Workflow, ...]) -> dict[str, int]:
         parsed = ParsedFile(file=file, digest=digest, workflows=workflows)

@@ -7,6 +7,8 @@ from datetime import UTC
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from headrace.authoring.dag.asset_uses import asset_uses_of
 from headrace.authoring.dag.being_late import deadlines_of
 from headrace.authoring.dag.calling_back import calls_back_of_run, calls_back_of_task
@@ -16,7 +18,7 @@ from headrace.authoring.dag.executor_options import executor_options
 from headrace.authoring.dag.operator import DEFAULT_OWNER
 from headrace.authoring.dag.order import clamped, effective_weights
 from headrace.authoring.dag.schedules import schedule_of
-from headrace.authoring.dag.setup_scope import work_before
+from headrace.authoring.dag.setup_scope import setups_at_a_distance, work_before
 from headrace.authoring.dag.unsupported import warnings_of
 from headrace.authoring.dag.weights import PlannedTask, PriorityWeightStrategy
 from headrace.authoring.dag.zones import timezone_name
@@ -88,7 +90,14 @@ def _nodes(dag: DAG, root: Path) -> list[Node]:
         if isinstance(task.settings.weight_rule, PriorityWeightStrategy):
             weights[key] = clamped(task.settings.weight_rule.get_weight(PlannedTask(task)))
     deciding = effective_leaves(dag.tasks)
-    return [_node(dag, task, root, weights[key], key in deciding) for key, task in tasks.items()]
+    nodes = [_node(dag, task, root, weights[key], key in deciding) for key, task in tasks.items()]
+    needs = setups_at_a_distance(dag.tasks)
+    return [_with_needs(dag, node, needs) for node in nodes] if needs else nodes
+
+
+def _with_needs(dag: DAG, node: Node, needs: dict[str, set[str]]) -> Node:
+    is_needed = any(node.key in needed for needed in needs.values())
+    return replace(node, needs=_in_file_order(dag, needs.get(node.key, set())), is_needed=is_needed)
 
 
 def _node(dag: DAG, task: Any, root: Path, priority: int, decides: bool) -> Node:

@@ -131,9 +131,9 @@ class BaseOperator(TaskNode):
         self.email_on_retry = email_on_retry
         self.email_on_failure = email_on_failure
         self.retries = self._whole("retries", retries or 0)
-        self.retry_delay = _duration(retry_delay)
+        self.retry_delay = self._duration("retry_delay", retry_delay)
         self.retry_exponential_backoff = retry_exponential_backoff
-        self.max_retry_delay = None if max_retry_delay is None else _duration(max_retry_delay)
+        self.max_retry_delay = None if max_retry_delay is None else self._duration("max_retry_delay", max_retry_delay)
         self.retry_policy = retry_policy
         self.start_date = start_date
         self.end_date = end_date
@@ -311,6 +311,15 @@ class BaseOperator(TaskNode):
             raise ValueError(f"expected `{name}` of task `{self.task_id}` to be at least 1, got: {value}")
         return value
 
+    def _duration(self, name: str, value: timedelta | float) -> timedelta:
+        if isinstance(value, timedelta):
+            return value
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return timedelta(seconds=value)
+        raise TypeError(
+            f"expected `{name}` of task `{self.task_id}` to be a timedelta or a number of seconds, got: {value!r}"
+        )
+
     def _timedelta_or_none(self, name: str, value: timedelta | None) -> timedelta | None:
         if value is not None and not isinstance(value, timedelta):
             raise ValueError(f"expected `{name}` of task `{self.task_id}` to be a timedelta, got: {value!r}")
@@ -320,10 +329,6 @@ class BaseOperator(TaskNode):
         if value not in (None, "process", "reuse"):
             raise ValueError(f"expected `isolation` of task `{self.task_id}` to be process or reuse, got: {value!r}")
         return value
-
-
-def _duration(value: timedelta | float) -> timedelta:
-    return value if isinstance(value, timedelta) else timedelta(seconds=value)
 
 
 def _listed(value: Any) -> list[Any]:

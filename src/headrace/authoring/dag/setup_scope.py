@@ -82,3 +82,21 @@ def work_before(teardown: Any) -> set[str]:
     after = set().union(*(setup.get_flat_relative_ids(upstream=False) for setup in setups))
     before = teardown.get_flat_relative_ids(upstream=True)
     return {key for key in after & before if not teardown.dag.task_dict[key].is_teardown}
+
+
+def setups_at_a_distance(tasks: Iterable[Any]) -> dict[str, set[str]]:
+    """Which setups the tasks in their scopes need besides those that they follow directly; by the task's id.
+
+    The scope of a setup ends at its teardowns. A task that waits for nothing (`always`) needs nothing either.
+    """
+    needs: dict[str, set[str]] = {}
+    for setup in (one for one in tasks if one.is_setup):
+        teardowns = [one for one in setup.downstream_list if one.is_teardown]
+        scope = setup.get_flat_relative_ids(upstream=False)
+        if teardowns:
+            scope &= set().union(*(one.get_flat_relative_ids(upstream=True) for one in teardowns))
+        for key in scope - setup.downstream_task_ids:
+            task = setup.dag.task_dict[key]
+            if not task.is_teardown and task.trigger_rule != "always":
+                needs.setdefault(key, set()).add(setup.task_id)
+    return needs

@@ -335,5 +335,13 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.utils.weight_rule": _names(_DAG, "WeightRule"),
 }
 
+# The one path by which newer providers, and the examples that come with them, ask for everything else.
+PATHS |= {
+    "airflow.providers.common": {},
+    "airflow.providers.common.compat": {},
+    "airflow.providers.common.compat.sdk": PATHS["airflow.sdk"] | _exceptions | _conf | _branch_parent,
+    "airflow.providers.common.compat.sdk.timezone": _timezone,
+}
+
 for _path, _more in PROVIDER_PATHS.items():
     PATHS[_path] = _more | PATHS.get(_path, {})
