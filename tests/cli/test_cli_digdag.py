@@ -198,3 +198,22 @@ def test_options_that_contradict_each_other_are_refused(digdag):
 
 def test_version_is_printed(digdag):
     assert re.fullmatch(r"\d+\.\d+.*\n", digdag("version")[1])
+
+
+def test_what_a_newcomer_gets_wrong_is_answered(digdag, project):
+    digdag("push", "sales", "--project", str(project))
+    code, _, err = digdag("delete", "sale")
+    assert (code, err) == (2, "error: there is no project `sale`\nhint: did you mean `sales`?\n"), "before it asks"
+    run = fields(digdag("start", "sales", "daily", "--session", "2026-01-31")[1])["session id"]
+    code, out, err = digdag("logs", run)
+    assert (code, out) == (0, "")
+    assert err == f"no task of run {run} has written a log; `headrace why {run}` says more\n"
+
+
+def test_a_workflow_without_a_schedule_cannot_be_filled_in_or_disabled(digdag, tmp_path):
+    (tmp_path / "once").mkdir()
+    (tmp_path / "once" / "flow.dig").write_text("+a: {echo>: 1}\n")
+    digdag("push", "once", "--project", str(tmp_path / "once"))
+    for command in (("backfill", "once", "flow", "--from", "2026-01-01"), ("disable", "once", "flow")):
+        code, _, err = digdag(*command)
+        assert (code, "has no schedule" in err, "`headrace schedules` lists" in err) == (2, True, True), command
