@@ -189,3 +189,34 @@ def test_session_of_a_process_that_was_killed_goes_on_at_once(sessions):
     sessions.world.agent_id = local_agent(sessions.world, run, 2**22 - 1)
     assert sessions.world.claim() == ["+a"]
     assert sessions.begin().attempt_number == 2
+
+
+FAILED_BEFORE = {"nothing yet": None, "failed at +c": ("+c",), "all done": ()}
+ALL = ["+a", "+b", "+c", "+d"]
+
+
+@pytest.mark.parametrize(
+    ("wish", "ran"),
+    [
+        ({}, (ALL, ["+c", "+d"], [])),
+        ({"is_rerun": True}, (ALL, ALL, ALL)),
+        ({"start": "+b"}, (ALL, ["+b", "+c", "+d"], ["+b", "+c", "+d"])),
+        ({"goal": "+b"}, (["+a", "+b"], ["+b"], ["+b"])),
+        ({"goal": "+d"}, (ALL, ["+c", "+d"], ["+d"])),
+        ({"end": "+b"}, (["+a"], [], [])),
+        ({"end": "+d"}, (["+a", "+b", "+c"], ["+c"], [])),
+        ({"start": "+b", "goal": "+c"}, (["+a", "+b", "+c"], ["+b", "+c"], ["+b", "+c"])),
+        ({"start": "+b", "end": "+d"}, (["+a", "+b", "+c"], ["+b", "+c"], ["+b", "+c"])),
+        ({"start": "+a", "end": "+c"}, (["+a", "+b"], ["+a", "+b"], ["+a", "+b"])),
+        ({"is_rerun": True, "end": "+c"}, (["+a", "+b"], ["+a", "+b"], ["+a", "+b"])),
+        ({"is_rerun": True, "goal": "+c"}, (["+a", "+b", "+c"], ["+a", "+b", "+c"], ["+a", "+b", "+c"])),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("before", FAILED_BEFORE)
+def test_choice_of_tasks_for_each_saved_state(sessions, wish, ran, before):
+    failing = FAILED_BEFORE[before]
+    if failing is not None:
+        sessions.run(failing=failing)
+    assert sessions.run(SAVED._replace(**wish)) == ran[list(FAILED_BEFORE).index(before)]
+    assert sessions.world.run(sessions.last.id).state == "success"

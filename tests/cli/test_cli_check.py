@@ -55,3 +55,15 @@ def test_rendered_arguments_and_names_of_instances_are_kept(project):
     assert "visit[1] Graz" in project.call("tasks", "latest").check().out
     assert project.call("tasks", "latest", "--json").json["tasks"]["visit[0]"]["label"] == "Berlin"
     assert "nothing was rendered" in project.call("rendered", "latest", "visit[0]").err
+
+
+def test_parameters_are_compared_with_what_a_dag_asks_for(project):
+    project.write(
+        "asks.py",
+        "from airflow.sdk import DAG, Param\n"
+        "with DAG('asks', schedule=None, params={'n': Param(1, type='integer')}):\n    pass\n",
+    )
+    assert project.call("check", "asks.py", "-p", "n=2").exit_code == 0
+    refused = project.call("check", "asks.py", "-p", "n=two")
+    assert refused.exit_code == 1
+    assert "parameter `n` of workflow `asks` is not valid" in refused.out

@@ -107,6 +107,37 @@ def test_project_from_push_to_delete(digdag, project, tmp_path):
     assert digdag("projects")[1] == "Projects:\n0 entries.\n"
 
 
+def test_a_session_has_the_same_uuid_everywhere(digdag, project):
+    digdag("push", "sales", "--project", str(project))
+    started = fields(digdag("start", "sales", "daily", "--session", "2026-01-31")[1])
+    assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", started["uuid"])
+    shown = [digdag(*command)[1] for command in (("sessions",), ("attempts",), ("attempt", started["attempt id"]))]
+    assert [fields(one)["uuid"] for one in shown] == [started["uuid"]] * 3
+    listed = json.loads(digdag("runs", "--json")[1])["runs"]
+    assert [one["uuid"] for one in listed] == [started["uuid"]]
+    digdag("start", "sales", "daily", "--session", "2026-02-01")
+    assert len({one["uuid"] for one in json.loads(digdag("runs", "--json")[1])["runs"]}) == 2
+
+
+def test_check_shows_parameters_and_the_first_session(digdag, project, tmp_path):
+    (tmp_path / "more.yml").write_text("m: {a: 1}\nn: 1\n")
+    code, out, _ = digdag("check", "--project", str(project), "-p", "n=5", "-P", str(tmp_path / "more.yml"))
+    assert code == 0
+    assert 'parameters: {"m": {"a": 1}, "n": 5}' in out
+    session, run = re.search(r"first session time: \S+ (\S+ \S+), first run: \S+ (\S+ \S+)", out).groups()
+    assert (session, run) == ("00:00:00 +0900", "07:00:00 +0900")
+
+
+@pytest.mark.parametrize(
+    ("command", "advice"),
+    [("server", "`headrace standalone`"), ("migrate", "`headrace db upgrade`"), ("selfupdate", "")],
+)
+def test_commands_that_are_elsewhere_say_where(digdag, command, advice):
+    code, _, err = digdag(command, "-m")
+    assert (code, err.splitlines()[0]) == (2, f"error: there is no command `{command}`")
+    assert advice in err
+
+
 def test_schedules_of_a_project(digdag, project):
     digdag("push", "sales", "--project", str(project), "--schedule-from", "2026-01-30 00:00:00 +0900")
     row = fields(digdag("schedules")[1])
@@ -167,3 +198,22 @@ def test_options_that_contradict_each_other_are_refused(digdag):
 
 def test_version_is_printed(digdag):
     assert re.fullmatch(r"\d+\.\d+.*\n", digdag("version")[1])
+
+
+def test_what_a_newcomer_gets_wrong_is_answered(digdag, project):
+    digdag("push", "sales", "--project", str(project))
+    code, _, err = digdag("delete", "sale")
+    assert (code, err) == (2, "error: there is no project `sale`\nhint: did you mean `sales`?\n"), "before it asks"
+    run = fields(digdag("start", "sales", "daily", "--session", "2026-01-31")[1])["session id"]
+    code, out, err = digdag("logs", run)
+    assert (code, out) == (0, "")
+    assert err == f"no task of run {run} has written a log; `headrace why {run}` says more\n"
+
+
+def test_a_workflow_without_a_schedule_cannot_be_filled_in_or_disabled(digdag, tmp_path):
+    (tmp_path / "once").mkdir()
+    (tmp_path / "once" / "flow.dig").write_text("+a: {echo>: 1}\n")
+    digdag("push", "once", "--project", str(tmp_path / "once"))
+    for command in (("backfill", "once", "flow", "--from", "2026-01-01"), ("disable", "once", "flow")):
+        code, _, err = digdag(*command)
+        assert (code, "has no schedule" in err, "`headrace schedules` lists" in err) == (2, True, True), command

@@ -211,3 +211,38 @@ def test_growing_that_fails(project, task, message):
     assert result.outcome == "failed"
     assert message in result.error.message
     assert result.error.traceback == ""
+
+
+LIMITED = "_parallel: {limit: 2}, +a: {echo>: 1}, +b: {echo>: 1}, +c: {echo>: 1}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"+t: {{if>: true, _do: {{{LIMITED}}}}}",
+        f"+t: {{if>: false, _else_do: {{{LIMITED}}}}}",
+        f"+t: {{loop>: 1, _do: {{{LIMITED}}}}}",
+        f"+t: {{for_each>: {{n: [1]}}, _do: {{{LIMITED}}}}}",
+        f"+t: {{for_range>: {{from: 0, to: 1, step: 1}}, _do: {{{LIMITED}}}}}",
+        f"+t: {{echo>: 1, _check: {{{LIMITED}}}}}",
+        f"+t: {{if>: true, _do: {{+g: {{{LIMITED}}}}}}}",
+    ],
+)
+def test_a_limit_makes_chunks_in_every_body_that_grows(project, text):
+    waits = {node.key[-2:]: [key[-2:] for key in node.upstream] for node in project.run(text).growth}
+    assert (waits["+a"], waits["+b"], waits["+c"]) == ([], [], ["+a", "+b"])
+
+
+@pytest.mark.parametrize("where", ["_error: {%s}\n+x: {echo>: 1}", "+x: {echo>: 1, _error: {%s}}", "+x:\n  +y: {%s}"])
+def test_a_limit_makes_chunks_in_handlers_and_inner_groups(project, where):
+    nodes = project.nodes(where % LIMITED)
+    everything = [*nodes.values(), *(one for node in nodes.values() for one in node.on_failure)]
+    waits = {node.key[-2:]: [key[-2:] for key in node.upstream] for node in everything}
+    assert (waits["+a"], waits["+b"], waits["+c"]) == ([], [], ["+a", "+b"])
+
+
+@pytest.mark.parametrize("loop", ["for_each>: {n: [1, 2, 3]}", "for_range>: {from: 0, to: 3, step: 1}", "loop>: 3"])
+@pytest.mark.parametrize("limit", ["{limit: 2}", "{limit: '${p}'}"])
+def test_a_limit_makes_chunks_of_the_rounds_of_every_loop(project, loop, limit):
+    result = project.run(f"+t: {{{loop}, _parallel: {limit}, _do: {{echo>: 1}}}}", params={"p": 2})
+    assert [len(node.upstream) for node in result.growth[1:]] == [0, 0, 2]

@@ -147,3 +147,54 @@ def test_bounds_are_compared_with_when_a_run_is_due():
     second = table.following(slot)
     assert second.logical_time == datetime(2026, 2, 4, 23, tzinfo=UTC)
     assert table.following(second) is None, "its run would be due after the last day"
+
+
+SPRING, AUTUMN = "2016-03-13", "2016-11-06"
+"""The nights in which Los Angeles jumps over two o'clock, and has one o'clock twice."""
+
+
+@pytest.mark.parametrize(
+    ("section", "day", "sessions"),
+    [
+        ({"hourly>": "10:00"}, SPRING, ["00:00-08:00", "01:00-08:00", "03:00-07:00", "04:00-07:00"]),
+        (
+            {"minutes_interval>": 30},
+            SPRING,
+            ["00:00-08:00", "00:30-08:00", "01:00-08:00", "01:30-08:00", "03:00-07:00"],
+        ),
+        (
+            {"seconds_interval>": 1800},
+            SPRING,
+            ["00:00-08:00", "00:30-08:00", "01:00-08:00", "01:30-08:00", "03:00-07:00"],
+        ),
+        (
+            {"seconds_interval>": 1800},
+            AUTUMN,
+            ["00:00-07:00", "00:30-07:00", "01:00-07:00", "01:30-07:00", "01:00-08:00"],
+        ),
+        ({"cron>": "30 * * * *"}, SPRING, ["00:30-08:00", "01:30-08:00", "03:30-07:00", "04:30-07:00"]),
+        ({"daily>": "02:30:00"}, SPRING, ["00:00-08:00", "00:00-07:00"]),
+        ({"daily>": "01:30:00"}, AUTUMN, ["00:00-07:00", "00:00-08:00"]),
+        ({"weekly>": "Sun,02:30:00"}, SPRING, ["00:00-08:00", "00:00-07:00"]),
+        ({"weekly>": "Sun,01:30:00"}, AUTUMN, ["00:00-07:00", "00:00-08:00"]),
+        ({"monthly>": "13,02:30:00"}, SPRING, ["00:00-08:00", "00:00-07:00"]),
+        ({"monthly>": "6,01:30:00"}, AUTUMN, ["00:00-07:00", "00:00-08:00"]),
+    ],
+    ids=str,
+)
+def test_sessions_of_the_nights_in_which_clocks_change(section, day, sessions):
+    table = timetable(section, LOS_ANGELES)
+    slot = table.first(datetime.fromisoformat(f"{day}T00:00:00").replace(tzinfo=ZoneInfo(LOS_ANGELES)))
+    found = [slot]
+    while len(found) < len(sessions):
+        found.append(table.following(found[-1]))
+    shown = [one.logical_time.astimezone(ZoneInfo(LOS_ANGELES)) for one in found]
+    assert shown[0].date().isoformat() == day
+    assert [f"{one:%H:%M}{one.isoformat()[-6:]}" for one in shown] == sessions
+
+
+def test_hourly_sessions_have_the_repeated_hour_once_in_standard_time():
+    table = timetable({"hourly>": "00:00"}, LOS_ANGELES)
+    slot = table.first(datetime(2016, 11, 6, 0, 0, tzinfo=ZoneInfo(LOS_ANGELES)))
+    following = [slot := table.following(slot) for _ in range(2)]
+    assert [local(one.logical_time, LOS_ANGELES)[11:] for one in following] == ["01:00:00-08:00", "02:00:00-08:00"]

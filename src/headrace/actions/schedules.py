@@ -54,7 +54,7 @@ def find_schedules(tx: Transaction, name: str, workflow: str | None = None) -> l
         chosen = find_workflow_of(tx, name, workflow)
         found, whose = [row for row in rows if row.id == chosen.id], f"workflow `{chosen.name}`"
     if not found:
-        raise NotFoundError(f"{whose} has no schedule")
+        raise NotFoundError(f"{whose} has no schedule", hint="`headrace schedules` lists those that have one")
     return found
 
 

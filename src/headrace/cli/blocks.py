@@ -10,6 +10,7 @@ import click
 
 from headrace.cli.printing import instant
 from headrace.clock import from_micros
+from headrace.handoff import session_uuid
 from headrace.store import AttemptRow, RunRow
 from headrace.timetable import zone_of
 
@@ -48,6 +49,7 @@ def print_attempt(run: RunRow, attempt: AttemptRow, timezone: str) -> None:
         [
             ("session id", run.id),
             ("attempt id", attempt.label),
+            ("uuid", session_uuid(run.project, run.workflow, run.key)),
             ("project", run.project),
             ("workflow", run.workflow),
             ("session time", shown_time(run.logical_at, timezone)),

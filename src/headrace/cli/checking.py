@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
+from headrace.actions.params import check_params
 from headrace.authoring import language_of
-from headrace.definition import digest
-from headrace.errors import LoadError
-from headrace.projects import Discovery, ParsedFile, find_files, parse_files
+from headrace.definition import Workflow, digest
+from headrace.errors import LoadError, UsageError
+from headrace.projects import Discovery, ParsedFile, SourceError, find_files, parse_files
 from headrace.settings import ParserSettings
+from headrace.timetable import Slot, timetable_for
 
 
 class Checked(NamedTuple):
@@ -49,6 +52,25 @@ def _load(root: Path, files: Sequence[str], settings: ParserSettings) -> Iterato
     by_file = {one.file: one for one in loaded}
     for file in files:
         yield Checked(str(root / file), root, by_file[file])
+
+
+def with_params(one: Checked, params: Mapping[str, Any]) -> Checked:
+    """The file, with an error if the parameters that were given are not what one of its workflows asks for."""
+    try:
+        for workflow in one.parsed.workflows if params else ():
+            check_params(workflow, params)
+    except UsageError as error:
+        problem = SourceError(message=error.message, hint=error.hint, file=one.parsed.file)
+        return one._replace(parsed=msgspec.structs.replace(one.parsed, error=problem))
+    return one
+
+
+def first_slot(workflow: Workflow, now: datetime) -> Slot | None:
+    """The first session that a schedule would start from now on; None without one, or if it is not by the clock."""
+    if workflow.schedule is None:
+        return None
+    timetable = timetable_for(workflow.schedule, workflow.timezone)
+    return timetable.first(now) if timetable.is_periodic else None
 
 
 def describe(one: Checked) -> dict[str, Any]:

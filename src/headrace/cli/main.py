@@ -83,6 +83,14 @@ ALIASES = {
 }
 """Other names of commands, which `digdag` has."""
 
+ELSEWHERE = {
+    "server": "`headrace standalone` is scheduler, agent and triggerer in one; on several machines use"
+    " `headrace scheduler` and `headrace agent`",
+    "migrate": "`headrace db upgrade` brings the database up to date",
+    "selfupdate": "upgrade the package `headrace` by your package manager",
+}
+"""Commands of `digdag` that have no counterpart of the same kind, and what to do instead."""
+
 
 class LazyCommands(click.Group):
     """Knows the names of all commands and imports the one that is called."""
@@ -101,7 +109,8 @@ class LazyCommands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in COMMANDS and args[0] not in ALIASES and not args[0].startswith("-"):
-            hint = did_you_mean(args[0], COMMANDS) or "`headrace --help` lists the commands"
+            nearest = did_you_mean(args[0], COMMANDS) or "`headrace --help` lists the commands"
+            hint = ELSEWHERE.get(args[0], nearest)
             raise HeadraceUsage(f"there is no command `{args[0]}`", hint)
         return super().resolve_command(ctx, args)
 

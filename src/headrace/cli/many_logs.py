@@ -25,8 +25,10 @@ def show_logs(here: Opened, run: str, beginning: str, number: int | None, is_fol
             for tried in (number,) if number is not None else range(1, task.try_number + 1):
                 _show(here, found, task, tried, shown)
         if not is_following or not found.is_active:
-            return
+            break
         time.sleep(_WAIT_SECONDS)
+    if not shown:
+        click.echo(f"no task of run {found.id} has written a log; `headrace why {found.id}` says more", err=True)
 
 
 def _tasks(here: Opened, run: str, beginning: str) -> tuple[RunRow, list[TaskRow]]:

@@ -47,6 +47,7 @@ from headrace.handoff.messages import (
     ToTask,
 )
 from headrace.handoff.revisions import KEPT_BYTES, content_digest
+from headrace.handoff.session_ids import session_uuid
 from headrace.handoff.triggers import (
     Asked,
     Fired,
@@ -113,6 +114,7 @@ __all__ = [
     "is_errand",
     "may_reuse",
     "send",
+    "session_uuid",
     "user_traceback",
     "value_of",
 ]

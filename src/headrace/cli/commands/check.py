@@ -2,29 +2,47 @@
 
 from __future__ import annotations
 
+import json
+
 import click
 
-from headrace.cli.checking import Checked, check_paths, describe
-from headrace.cli.options import json_option
+from headrace.cli.blocks import shown_time
+from headrace.cli.checking import Checked, check_paths, describe, first_slot, with_params
+from headrace.cli.options import given_params, json_option, params_file_option, params_option
 from headrace.cli.printing import print_json
+from headrace.clock import SystemClock, to_micros
 from headrace.settings import load_settings
 
 
 @click.command("check")
 @click.argument("paths", nargs=-1, metavar="[FILES]...")
 @click.option("--project", default=".", metavar="DIR", help="The folder that is loaded without FILES.")
+@params_option
+@params_file_option
 @json_option
-def command(paths: tuple[str, ...], project: str, as_json: bool) -> int:
+@click.pass_context
+def command(
+    context: click.Context,
+    paths: tuple[str, ...],
+    project: str,
+    params: tuple[str, ...],
+    params_file: str | None,
+    as_json: bool,
+) -> int:
     """Load workflow FILES (or every workflow file of a folder) and say what would be saved, without saving it.
 
-    Each file is loaded in a process of its own. Leaves with 0 if all of them are fine, else with 1.
+    Each file is loaded in a process of its own. Parameters are compared with what the workflows ask for. Leaves with 0
+    if all of them are fine, else with 1.
     """
-    files = list(check_paths(paths or (project,), load_settings().parser))
+    given = given_params(context, params, params_file)
+    files = [with_params(one, given) for one in check_paths(paths or (project,), load_settings().parser)]
     if as_json:
-        print_json({"files": [describe(one) for one in files]})
+        print_json({"files": [describe(one) for one in files], "params": given})
     else:
         for one in files:
             _print(one)
+        if given:
+            click.echo(f"parameters: {json.dumps(given, ensure_ascii=False)}")
         broken = sum(one.parsed.error is not None for one in files)
         click.echo(f"{len(files)} files, {broken} with errors", err=True)
     return 1 if any(one.parsed.error is not None for one in files) else 0
@@ -44,5 +62,9 @@ def _print(one: Checked) -> None:
         tasks = sum(node.kind != "group" for node in workflow.nodes)
         schedule = "no schedule" if workflow.schedule is None else f"schedule {workflow.schedule.type}"
         click.echo(f"{one.shown}: workflow `{workflow.name}`: {tasks} tasks, {schedule}")
+        first = first_slot(workflow, SystemClock().now())
+        if first is not None:
+            session, run = (shown_time(to_micros(at), workflow.timezone) for at in (first.logical_time, first.run_at))
+            click.echo(f"  first session time: {session}, first run: {run}")
         for warning in workflow.warnings:
             click.echo(f"  warning: {warning}")

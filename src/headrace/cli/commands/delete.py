@@ -16,9 +16,11 @@ from headrace.store import ProjectRow, Transaction, delete_project, find_project
 @store_option
 def command(project: str, force: bool, url: str | None) -> None:
     """Delete PROJECT: its workflows start no more runs and its name is free. What runs goes on, its history stays."""
-    if not force:
-        click.confirm(f"delete project `{project}`?", abort=True, err=True)
     with opened(url) as here:
+        with here.store.read() as tx:
+            found = find_project(tx, project)
+        if not force:
+            click.confirm(f"delete project `{found.name}`?", abort=True, err=True)
 
         def work(tx: Transaction) -> ProjectRow:
             row = find_project(tx, project)

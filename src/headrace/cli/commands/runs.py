@@ -13,6 +13,7 @@ from headrace.actions.wording import span
 from headrace.cli.opening import opened
 from headrace.cli.options import json_option, limit_option, store_option
 from headrace.cli.printing import instant, print_json, print_table, seconds
+from headrace.handoff import session_uuid
 from headrace.store import RUN_STATES, RunChoice, RunRow, choose_runs
 
 
@@ -64,6 +65,7 @@ def describe(row: RunRow) -> dict[str, object]:
         "workflow": row.workflow,
         "project": row.project,
         "key": row.key,
+        "uuid": session_uuid(row.project, row.workflow, row.key),
         "type": row.type,
         "state": row.state,
         "reason": row.reason,

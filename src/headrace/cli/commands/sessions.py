@@ -11,6 +11,7 @@ from headrace.cli.opening import opened
 from headrace.cli.options import json_option, store_option
 from headrace.cli.printing import print_json
 from headrace.errors import NotFoundError
+from headrace.handoff import session_uuid
 from headrace.store import (
     Definitions,
     RunRow,
@@ -72,6 +73,7 @@ def _pairs(row: RunRow, zone: str) -> list[tuple[str, object]]:
     return [
         ("session id", row.id),
         ("attempt id", f"{row.id}.{row.attempt_number}"),
+        ("uuid", session_uuid(row.project, row.workflow, row.key)),
         ("project", row.project),
         ("workflow", row.workflow),
         ("session time", shown_time(row.logical_at, zone)),

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
 from headrace.authoring.dig import local_time, neighbours
 from headrace.definition import Workflow
-from headrace.handoff import RunContext, TaskRequest
-
-_SESSION_IDS = uuid.UUID("8a6f7d1e-3c0b-5d52-9f0e-6c1d2f7b4a90")
-"""Namespace of the ids below; any fixed one will do."""
+from headrace.handoff import RunContext, TaskRequest, session_uuid
 
 
 def builtin_variables(workflow: Workflow, request: TaskRequest) -> dict[str, Any]:
@@ -23,7 +19,7 @@ def builtin_variables(workflow: Workflow, request: TaskRequest) -> dict[str, Any
         "project_id": run.project_id,
         "session_id": run.run_id,
         "attempt_id": run.attempt_id,
-        "session_uuid": str(uuid.uuid5(_SESSION_IDS, f"{run.project}\n{run.workflow}\n{run.run_key}")),
+        "session_uuid": session_uuid(run.project, run.workflow, run.run_key),
         "task_name": request.key,
     }
     if run.attempt_name:
