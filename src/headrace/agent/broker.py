@@ -11,6 +11,7 @@ import msgspec
 
 from headrace.agent.answers import asset_events_answer, described_event, described_run
 from headrace.agent.run_desk import RunDesk
+from headrace.agent.task_desk import TaskDesk
 from headrace.clock import Clock, SystemClock
 from headrace.definition import NOTIFY
 from headrace.errors import HeadraceError, NotFoundError, StateError
@@ -77,7 +78,7 @@ class Broker:
             "get_previous_run": self._get_previous_run,
             "note_sent": self._note_sent,
             "mask": self._nothing,
-            **{name: _encoded(verb) for name, verb in self.runs.verbs.items()},
+            **{name: _encoded(verb) for name, verb in (self.runs.verbs | TaskDesk(store).verbs).items()},
         }
 
     def __call__(self, request: TaskRequest, ask: Ask) -> Answer:
@@ -246,9 +247,11 @@ class Broker:
         with self._store.read() as tx:
             return _raw([described_event(row) for row in triggering_events(tx, request.run.run_id)])
 
-    def _get_previous_run(self, request: TaskRequest, is_success: bool = False) -> msgspec.Raw:
+    def _get_previous_run(
+        self, request: TaskRequest, is_success: bool = False, states: list[str] | None = None
+    ) -> msgspec.Raw:
         with self._store.read() as tx:
-            found = previous_run(tx, request.run.run_id, "success" if is_success else "")
+            found = previous_run(tx, request.run.run_id, ["success"] if is_success else states or ())
         if found is None:
             raise Missing
         return _raw(described_run(found))

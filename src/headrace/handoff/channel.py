@@ -48,9 +48,15 @@ class Channel(Protocol):
               events of an asset, or those that came through an alias, oldest first: [{"id", "asset", "uri", "group",
               "extra", "timestamp", "aliases", "workflow", "run_key", "task", "map_index"}]
           get_triggering_events()                  the events that started the asking task's run, in the same form
-          get_previous_run(is_success=False)       the run before this one by logical time, or the last before it that
-              succeeded: {"run_key", "run_type", "state", "logical_time", "interval_start", "interval_end",
-              "started_at", "ended_at"}. MissingError if there is none.
+          get_previous_run(is_success=False, states=[])     the run before this one by logical time, or the last before
+              it that succeeded, or is in one of the states: {"run_key", "run_type", "state", "params", "logical_time",
+              "run_after", "interval_start", "interval_end", "started_at", "ended_at"}. MissingError if there is none.
+          get_tasks(run_key=None, workflow=None)   the tasks of a run, by default the asking task's: [{"task",
+              "map_index", "state", "try_number", "max_tries", "operator", "pool", "queue", "started_at", "ended_at"}]
+          get_previous_task(task=None, map_index=None, states=[], before=None)     the same task in the last run before
+              this one (or before an instant) that has it (in one of the states), with "run_key" and "logical_time".
+              MissingError if there is none.
+          count_reschedules()                      how often the asking task's try has asked to be called again
           mask(values, name=None)                  replace these strings in this try's log from now on; with a name,
                                                    only what is a secret by that name or by one inside a value
           note_sent(misses, is_mailed=False)       an errand has told somebody of missed deadlines, by their ids

@@ -47,7 +47,7 @@ def _context(dag: Any, request: TaskRequest, channel: Channel) -> Context:
     task = dag.task_dict.get(request.key)
     if task is not None:
         return task_context(instance_of(task, dag, request, channel))
-    run = dag_run_of(request)
+    run = dag_run_of(request, dag)
     values = {"dag": dag, "dag_run": run, "run_id": run.run_id, "params": dag.params.dump() | run.conf}
     return Context(values, {})
 

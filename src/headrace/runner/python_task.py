@@ -88,7 +88,7 @@ def instance_of(task: Any, dag: Any, request: TaskRequest, channel: Channel) -> 
     return TaskInstance(
         task=task,
         dag=dag,
-        dag_run=dag_run_of(request),
+        dag_run=dag_run_of(request, dag),
         engine=_Foreknowing(channel, request) if request.elements else channel,
         map_index=request.map_index,
         try_number=request.try_number,
@@ -99,7 +99,7 @@ def instance_of(task: Any, dag: Any, request: TaskRequest, channel: Channel) -> 
     )
 
 
-def dag_run_of(request: TaskRequest) -> DagRun:
+def dag_run_of(request: TaskRequest, dag: Any) -> DagRun:
     """The run that user code sees."""
     run = request.run
     return DagRun(
@@ -111,6 +111,7 @@ def dag_run_of(request: TaskRequest) -> DagRun:
         interval=(run.interval_start, run.interval_end),
         run_after=run.run_after,
         started_at=run.started_at,
+        dag=dag,
     )
 
 

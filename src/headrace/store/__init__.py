@@ -100,7 +100,12 @@ from headrace.store.kept import (
     used_key_ids,
 )
 from headrace.store.lookups import is_within, newest_run, runs_by_key, runs_by_time, task_counts, workflow_for
-from headrace.store.neighbours import Neighbour, previous_run
+from headrace.store.neighbours import (
+    Neighbour,
+    count_reschedules,
+    previous_attempt_with_task,
+    previous_run,
+)
 from headrace.store.past import Followed, follow_past, has_nudges
 from headrace.store.past_reading import Waiting, past_of
 from headrace.store.pausing import set_paused
@@ -311,6 +316,7 @@ __all__ = [
     "claim_triggers",
     "clear_tasks",
     "count_active_tasks",
+    "count_reschedules",
     "create_run",
     "current_version_of",
     "delete_kept",
@@ -401,6 +407,7 @@ __all__ = [
     "old_attempts",
     "old_runs",
     "past_of",
+    "previous_attempt_with_task",
     "previous_run",
     "queued_attempts_of_backfill",
     "queued_events",

@@ -20,6 +20,7 @@ from headrace.authoring.dag.node import Callback, TaskNode, callbacks, written_a
 from headrace.authoring.dag.order import topological_order
 from headrace.authoring.dag.params import DagParam, Param, ParamsDict
 from headrace.authoring.dag.rules import TriggerRule
+from headrace.authoring.dag.subset import partial_dag
 from headrace.authoring.dag.taskflow import TaskDecorator
 from headrace.authoring.dag.xcom_arg import NOTSET
 from headrace.errors import did_you_mean
@@ -247,6 +248,29 @@ class DAG:
     def param(self, name: str, default: Any = NOTSET) -> DagParam:
         """A reference to one of this DAG's parameters."""
         return DagParam(name, default)
+
+    def partial_subset(
+        self,
+        task_ids: str | Iterable[str],
+        include_downstream: bool = False,
+        include_upstream: bool = True,
+        include_direct_upstream: bool = False,
+    ) -> DAG:
+        """A copy with only some tasks, by ids or by a pattern in their ids, and with those around them."""
+        part: DAG = partial_dag(
+            self,
+            task_ids,
+            downstream=include_downstream,
+            upstream=include_upstream,
+            direct_upstream=include_direct_upstream,
+        )
+        return part
+
+    def take_tasks(self, group: TaskGroup, ids: Iterable[str]) -> None:
+        """Have the tasks of this root group, in the order of these ids, and no others."""
+        found = {task.task_id: task for task in group.iter_tasks()}
+        self.task_group = group
+        self._tasks = {key: found[key] for key in ids}
 
     def set_dependency(self, upstream_task_id: str, downstream_task_id: str) -> None:
         self.get_task(upstream_task_id).set_downstream(self.get_task(downstream_task_id))

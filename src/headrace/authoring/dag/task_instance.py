@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import logging
-import socket
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from headrace.authoring.asking import Engine
+from headrace.authoring.dag.configuration import conf
 from headrace.authoring.dag.connections import Connection
-from headrace.authoring.dag.context import Context
+from headrace.authoring.dag.context import Context, get_current_context
 from headrace.authoring.dag.context_values import asset_values, previous_run_values
 from headrace.authoring.dag.dates import to_pendulum
 from headrace.authoring.dag.expansion import instance_count
 from headrace.authoring.dag.macros import Macros
 from headrace.authoring.dag.neighbours import neighbour_dates
-from headrace.authoring.dag.other_runs import OtherRuns
+from headrace.authoring.dag.other_runs import OtherRuns, state_name
 from headrace.authoring.dag.params import merged_params
 from headrace.authoring.dag.pulling import Pull
+from headrace.authoring.dag.told_tasks import RunTasks, TasksBefore, date_of
+from headrace.authoring.dag.try_attributes import TryAttributes
 from headrace.authoring.dag.values import decode_value, length_of
 from headrace.authoring.dag.variables import Lookup, VariableLookup
 from headrace.authoring.dag.xcom import has_custom_backend, serialized
 from headrace.authoring.dag.xcom_arg import RETURN_VALUE
 
 
-class DagRun:
+class DagRun(RunTasks):
     """One run of a DAG."""
 
     def __init__(
@@ -39,14 +41,20 @@ class DagRun:
         interval: tuple[datetime | None, datetime | None] = (None, None),
         run_after: datetime | None = None,
         started_at: datetime | None = None,
+        dag: Any = None,
     ) -> None:
         self.dag_id = dag_id
+        self.dag = dag
         self.run_id = run_id
         self.run_type = run_type
         self.conf = dict(conf or {})
         self.logical_time = logical_time
         self.state = "running"
         self.external_trigger = run_type == "manual"
+        self.end_date: Any = None
+        self.note: str | None = None
+        self.clear_number = 0
+        self.partition_key = self.partition_date = None
         self._interval = interval
         self._run_after = run_after
         self._started_at = started_at
@@ -68,6 +76,38 @@ class DagRun:
         return to_pendulum(self._interval[1] or self.logical_time)
 
     @property
+    def data_interval(self) -> tuple[Any, Any]:
+        return self.data_interval_start, self.data_interval_end
+
+    @property
+    def is_backfill(self) -> bool:
+        return self.run_type == "backfill"
+
+    def get_dag(self) -> Any:
+        return self.dag
+
+    def get_previous_dagrun(self, state: Any = None, session: Any = None) -> DagRun | None:
+        """The run before by logical date, or the last before it in that state; None if there is none."""
+        found: DagRun | None = get_current_context()["ti"].get_previous_dagrun(state)
+        return found
+
+    def another(self, told: Mapping[str, Any]) -> DagRun:
+        """Another run of the same DAG, as the engine tells it."""
+        run = DagRun(
+            dag_id=self.dag_id,
+            run_id=told["run_key"],
+            run_type=told["run_type"],
+            conf=told["params"],
+            logical_time=date_of(told["logical_time"]),
+            interval=(date_of(told["interval_start"]), date_of(told["interval_end"])),
+            run_after=date_of(told["run_after"]),
+            started_at=date_of(told["started_at"]),
+            dag=self.dag,
+        )
+        run.state, run.end_date = state_name(told["state"]), date_of(told["ended_at"])
+        return run
+
+    @property
     def run_after(self) -> Any:
         return to_pendulum(self._run_after)
 
@@ -79,7 +119,7 @@ class DagRun:
         return f"<DagRun {self.dag_id} {self.run_id}>"
 
 
-class TaskInstance(OtherRuns):
+class TaskInstance(OtherRuns, TasksBefore, TryAttributes):
     """One try of one task, with what it has pushed so far."""
 
     def __init__(
@@ -100,12 +140,14 @@ class TaskInstance(OtherRuns):
         self.dag = dag
         self.task_id: str = task.task_id
         self.dag_id = dag_run.dag_id
-        self.dag_run = dag_run
+        self.dag_run: DagRun = dag_run
         self.run_id = dag_run.run_id
         self.map_index = map_index
         self.try_number = try_number
         self.max_tries = max_tries
         self.state = "running"
+        self.end_date: Any = None
+        self.duration: float | None = None
         self.started_at = started_at or datetime.now(UTC)
         self.first_started_at = first_started_at or self.started_at
         """When the first try of the series began: retries and reschedules do not change it, clearing does."""
@@ -135,19 +177,18 @@ class TaskInstance(OtherRuns):
     execution_date = logical_date
 
     @property
-    def hostname(self) -> str:
-        return socket.gethostname()
-
-    @property
-    def operator(self) -> str:
-        name: str = self.task.task_type
-        return name
-
-    @property
     def log(self) -> logging.Logger:
         return logging.getLogger("airflow.task")
 
-    def get_dagrun(self) -> DagRun:
+    def get_first_reschedule_date(self, context: Any = None) -> Any:
+        """When the series of looks began; None if this is the first one."""
+        return to_pendulum(self.first_started_at) if self.reschedule_count() else None
+
+    def reschedule_count(self) -> int:
+        """How often this try has asked to be called again; one that has just begun need not ask."""
+        return int(self._engine.ask("count_reschedules")) if self.waited_seconds else 0
+
+    def get_dagrun(self, session: Any = None) -> DagRun:
         return self.dag_run
 
     def __repr__(self) -> str:
@@ -227,8 +268,9 @@ def task_context(instance: TaskInstance) -> Context:
         "inlets": task.settings.inlets,
         "outlets": task.settings.outlets,
         "test_mode": False,
-        "task_reschedule_count": 0,
-        "conf": run.conf,
+        "conf": conf,
+        "partition_key": None,
+        "partition_date": None,
     }
     stamp = run.run_id if run.logical_time is None else run.logical_time.strftime("%Y%m%d")
     values["task_instance_key_str"] = f"{run.dag_id}__{task.task_id}__{stamp}"
@@ -237,6 +279,7 @@ def task_context(instance: TaskInstance) -> Context:
         "macros": Macros,
         "var": VariableLookup,
         "conn": lambda: Lookup(Connection.get),
+        "task_reschedule_count": instance.reschedule_count,
         "expanded_ti_count": lambda: instance_count(task, instance),
     }
     lazy |= asset_values(task.settings, instance.engine) | previous_run_values(instance.engine)
