@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from headrace.clock import from_micros
 from headrace.store import Database, Definitions, Store
+from headrace.store.schema import metadata
 from headrace.store.sql import Sql
 from headrace.testing.cluster import Cluster
 from headrace.testing.recounting import Violation
@@ -40,11 +41,9 @@ ERRAND_TIMERS = Sql("SELECT min(due_at) FROM errand WHERE due_at > :now AND stat
 TIMEOUTS = Sql("SELECT min(timeout_at) FROM attempt WHERE timeout_at > :now AND state = 'running'")
 FAST = Sql("PRAGMA synchronous = OFF")
 EMPTY = Sql("SELECT count(*) FROM project")
-WIPE = Sql(
-    "TRUNCATE project, revision, source_error, workflow, workflow_version, schedule, run, attempt, task, edge, try,"
-    " backfill, asset, asset_use, asset_event, asset_queue, run_asset_event,"
-    " value, agent, event, errand, deadline, nudge, kept"
-)
+_STAYING = {"schema_version", "pool", "counter"}
+_WIPED = ", ".join(sorted(name for name in metadata.tables if name not in _STAYING))
+WIPE = Sql(f"TRUNCATE {_WIPED}")
 WIPE_POOLS = Sql("DELETE FROM pool WHERE name <> 'default_pool'")
 
 
