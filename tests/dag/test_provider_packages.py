@@ -186,6 +186,89 @@ def test_source_of_a_decorated_function_has_no_decorators(site):
     assert site.run(program) == "def ask(table):\n    # which one\n    return table"
 
 
+RENDERING = """
+    from airflow.sdk import DAG, BaseNotifier, BaseOperator
+
+    sent = []
+
+    class Later(BaseOperator):
+        template_fields = ("first", "message")
+        times = 0
+
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            self.first, self.message = "{{ 1 + 1 }}", "{{ answer | loud }}"
+
+        def render_template_fields(self, context, jinja_env=None):
+            environment = jinja_env or self.get_template_env()
+            environment.filters["loud"] = str.upper
+            fields = ["message"] if self.times else ["first"]
+            self._do_render_template_fields(self, fields, context, environment, set())
+            self.times += 1
+
+        def execute(self, context):
+            context["answer"] = "yes"
+            self.render_template_fields(context)
+            return [self.first, self.message]
+
+    class Late(BaseNotifier):
+        def notify(self, context):
+            self.text = "{{ ti.task_id }} of {{ dag.dag_id }}"
+            self._do_render_template_fields(self, ["text"], context, self.get_template_env(context["dag"]), set())
+            sent.append(self.text)
+
+    with DAG("late") as dag:
+        Later(task_id="later", on_success_callback=Late())
+    print(dag.test().value("later"), sent)
+"""
+
+
+def test_operators_and_notifiers_may_render_in_their_own_way(site):
+    assert site.run(RENDERING).splitlines()[-1] == "['2', 'YES'] ['later of late']"
+
+
+def test_operators_that_call_the_function_themselves_take_any_signature(site):
+    program = """
+        from airflow.sdk import DAG, BaseOperator
+        from airflow.sdk.bases.decorator import task_decorator_factory
+
+        class Finding(BaseOperator):
+            def __init__(self, *, python_callable, op_args, op_kwargs, **kwargs):
+                super().__init__(**kwargs)
+                self.function = python_callable
+
+            def execute(self, context):
+                return self.function(["a", "b"])
+
+        with DAG("finding") as dag:
+            @task_decorator_factory(decorated_operator_class=Finding)
+            def count(files):
+                return len(files)
+
+            count.override(task_id="other")()
+        print(dag.test().value("other"))
+        """
+    assert site.run(program).splitlines()[-1] == "2"
+
+
+def test_a_function_is_written_as_a_program_for_elsewhere(site, tmp_path):
+    program = f"""
+        import pickle, subprocess, sys
+        from pathlib import Path
+        from airflow.providers.standard.utils.python_virtualenv import write_python_script
+
+        folder = Path({str(tmp_path)!r})
+        (folder / "in").write_bytes(pickle.dumps({{"args": [6], "kwargs": {{"b": 7}}}}))
+        source = "def times(a, b):\\n    return a * b\\n"
+        names = {{"python_callable_source": source, "python_callable": "times", "pickling_library": "pickle"}}
+        write_python_script(jinja_context={{**names, "op_args": [6]}}, filename=str(folder / "program.py"))
+        words = [folder / "program.py", folder / "in", folder / "out", "none", folder / "error"]
+        subprocess.run([sys.executable, *map(str, words)], check=True)
+        print(pickle.loads((folder / "out").read_bytes()))
+        """
+    assert site.run(program) == "42"
+
+
 def test_refuses_to_mix_with_an_airflow_that_was_imported_before(tmp_path):
     (tmp_path / "airflow.py").write_text("REAL = True")
     program = "import airflow\nfrom headrace.compat.airflow import install\ninstall()"

@@ -29,7 +29,16 @@ def _prepared(callback: Callable[[Any], Any], context: Any) -> Callable[[Any], A
     """The callback itself; a notifier with its fields rendered, which leaves the one in the file as it is."""
     if not isinstance(callback, BaseNotifier) or not callback.template_fields:
         return callback
-    dag = context["dag"]
+    renderer, notifier = renderer_of(context["dag"], context), copy.copy(callback)
+    for name in callback.template_fields:
+        setattr(notifier, name, renderer.render(getattr(callback, name, None), callback.template_ext, []))
+    return notifier
+
+
+def renderer_of(dag: Any, context: Any) -> Renderer:
+    """What renders the fields of notifiers; without a DAG, there is nothing that the DAG adds to templates."""
+    if dag is None:
+        return Renderer(RenderOptions(), context)
     options = RenderOptions(
         search_path=list(dag.template_searchpath or ()),
         macros=dag.user_defined_macros or {},
@@ -38,7 +47,4 @@ def _prepared(callback: Callable[[Any], Any], context: Any) -> Callable[[Any], A
         undefined=dag.template_undefined,
         is_native=False,
     )
-    renderer, notifier = Renderer(options, context), copy.copy(callback)
-    for name in callback.template_fields:
-        setattr(notifier, name, renderer.render(getattr(callback, name, None), callback.template_ext, []))
-    return notifier
+    return Renderer(options, context)

@@ -197,7 +197,7 @@ class _Try:
         task, context = self._task, self._context
         context["params"]  # wrong ones fail the task before it does anything
         self._rendering = Rendering(context["dag"], task, self._file.root / self._file.file, context)
-        self._rendering.render_fields(untouched)
+        self._rendering.render_task(untouched)
         for name in _DATES_IN_ENVIRONMENT:
             os.environ.pop(name, None)  # of an earlier try in this process, whose run had a date
         os.environ.update(context_environment(context))

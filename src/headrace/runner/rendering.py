@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from headrace.authoring.dag import BaseOperator
 from headrace.authoring.dag.exceptions import AirflowException
 from headrace.authoring.dag.values import encode_value
 from headrace.template.jinja import Renderer, RenderError, RenderOptions
@@ -29,6 +30,20 @@ class Rendering:
         self.renderer = Renderer(_options(dag, task, file), context)
         self.shown: dict[str, msgspec.Raw] = {}
         """The arguments that had something to render, as JSON."""
+
+    def render_task(self, untouched: Collection[int]) -> None:
+        """Replace the operator's templates, by its own way if it has one."""
+        task = self._task
+        if type(task).render_template_fields is BaseOperator.render_template_fields:
+            self.render_fields(untouched)
+            return
+        task.prepare_template()
+        before = {name: getattr(task, name, None) for name in task.template_fields}
+        task.render_template_fields(self._context, self.renderer.environment)
+        for name, value in before.items():
+            rendered = getattr(task, name, None)
+            if rendered != value:
+                self.shown[name] = _for_people(rendered, name)
 
     def render_fields(self, untouched: Collection[int]) -> None:
         """Replace the operator's templates by what they say; values whose `id` is in `untouched` stay."""

@@ -235,15 +235,30 @@ class BaseOperator(TaskNode):
         """Called before the template fields are rendered."""
 
     def render_template_fields(self, context: Context, jinja_env: Any = None) -> None:
-        """Render the template fields again, for operators that changed them while they ran."""
-        self._rendering(context).render_fields(())
+        """Render the template fields; operators may do so in a way of their own, or again while they run."""
+        self._rendering(context, jinja_env).render_fields(())
 
     def render_template(self, content: Any, context: Context, jinja_env: Any = None, seen_oids: Any = None) -> Any:
         """A value with every template in it rendered."""
-        return self._rendering(context).render(content)
+        return self._rendering(context, jinja_env).render(content)
 
-    def _rendering(self, context: Context) -> Any:
-        return importlib.import_module(_RENDERING).Rendering(self.dag, self, Path(self.dag.fileloc), context)
+    def get_template_env(self, dag: Any = None) -> Any:
+        """What templates are made with; more filters may be added to it."""
+        return self._rendering(Context({}, {})).renderer.environment
+
+    def _do_render_template_fields(
+        self, parent: Any, template_fields: Iterable[str], context: Context, jinja_env: Any, seen_oids: Any
+    ) -> None:
+        # Operators of providers call it by this name to render some fields only.
+        rendering = self._rendering(context, jinja_env)
+        for name in template_fields:
+            parent.__dict__[name] = rendering.render(getattr(parent, name))
+
+    def _rendering(self, context: Context, environment: Any = None) -> Any:
+        rendering = importlib.import_module(_RENDERING).Rendering(self.dag, self, Path(self.dag.fileloc), context)
+        if environment is not None:
+            rendering.renderer.environment = environment
+        return rendering
 
     @classmethod
     def partial(cls, *, task_id: str, **kwargs: Any) -> OperatorPartial:

@@ -72,7 +72,7 @@ class TaskFunction:
 
     def override(self, **options: Any) -> TaskFunction:
         """The same function with other operator arguments."""
-        copy = TaskFunction(self.function, self.operator_class, {**self.options, **options})
+        copy = type(self)(self.function, self.operator_class, {**self.options, **options})
         copy.is_setup, copy.is_teardown = self.is_setup, self.is_teardown
         copy.on_failure_fail_dagrun = self.on_failure_fail_dagrun
         return copy

@@ -116,6 +116,15 @@ class DecoratedOperator(BaseOperator):
         return "".join(text.splitlines(keepends=True)[definition.lineno - 1 :]).rstrip("\n") + "\n"
 
 
+class ProvidedTaskFunction(TaskFunction):
+    """A task function of a provider's decorator."""
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        # Other operators call the function with arguments of their own, which only they know.
+        if issubclass(self.operator_class, DecoratedOperator):
+            super()._bind(args, kwargs)
+
+
 def task_decorator_factory(
     python_callable: Callable[..., Any] | None = None,
     *,
@@ -126,7 +135,7 @@ def task_decorator_factory(
     """A task function that makes tasks of this class; without a function, the decorator for one."""
     options = {"multiple_outputs": multiple_outputs, **kwargs}
     if python_callable is None:
-        return lambda function: TaskFunction(function, decorated_operator_class, options)
+        return lambda function: ProvidedTaskFunction(function, decorated_operator_class, options)
     if not callable(python_callable) or isinstance(python_callable, type):
         raise TypeError("task decorators take keyword arguments only")
-    return TaskFunction(python_callable, decorated_operator_class, options)
+    return ProvidedTaskFunction(python_callable, decorated_operator_class, options)
