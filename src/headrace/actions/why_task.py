@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from headrace.actions.wording import error_line, instant, names, span, tries
 from headrace.definition import Node, to_json
+from headrace.logs import hidden
 from headrace.state import FINE, FINISHED, INLINE_QUEUE, State
 from headrace.store import (
     AgentRow,
@@ -117,7 +118,7 @@ def placing(situation: Situation, task: TaskRow) -> list[Reason]:
     node = situation.nodes.get(task.key)
     if node is None or not (node.executor or node.executor_options):
         return []
-    told = f" with `executor_config` {to_json(node.executor_options).decode()}" if node.executor_options else ""
+    told = f" with `executor_config` {to_json(hidden(node.executor_options)).decode()}" if node.executor_options else ""
     which = f"executor `{node.executor}`" if node.executor else "the executor of its agent"
     return [_reason(task, "executor", f"is to be run by {which}{told}")]
 
