@@ -201,3 +201,18 @@ def test_an_unknown_task_suggests_the_nearest(world):
     with pytest.raises(NotFoundError) as caught:
         why(world.store, world.clock, str(run.id), "extrct")
     assert caught.value.hint == "did you mean `extract`?"
+
+
+def test_says_which_executor_a_task_asks_for(world):
+    choosy = job("a", executor="big", executor_options={"env": {"TOKEN": "hunter22"}})
+    world.save(choosy, job("b", executor_options={"image": "y"}), job("c"))
+    run = world.trigger()
+    world.join()
+    world.claim(3)
+    said = {task: [one.sentence for one in reasons(world, run, task)[1:]] for task in "abc"}
+    assert said == {
+        "a": ['`a` is to be run by executor `big` with `executor_config` {"env":{"TOKEN":"***"}}'],
+        "b": ['`b` is to be run by the executor of its agent with `executor_config` {"image":"y"}'],
+        "c": [],
+    }
+    assert reasons(world, run, "a")[1].kind == "executor"

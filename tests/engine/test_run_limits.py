@@ -108,3 +108,25 @@ def test_the_tasks_of_a_dig_workflow_that_is_too_old_are_canceled(engine):
     engine.settle()
     assert (run.state, run.reason) == ("failed", "timed_out")
     assert run.states() == {"+main+a": "canceled", "+main+b": "canceled", "+main^failure-alert": "success"}
+
+
+def test_a_run_that_is_cleared_has_all_its_time_again(engine):
+    run = engine.start_dag("""
+    from datetime import timedelta
+    from airflow.sdk import DAG, task
+    with DAG("d", dagrun_timeout=timedelta(seconds=60)):
+        @task(retries=1, retry_delay=timedelta(seconds=40))
+        def shaky(ti):
+            if ti.try_number % 2: raise ValueError("not at first")
+        shaky()
+    """)
+    for _ in range(2):
+        engine.settle()
+        engine.advance(seconds=40)
+        engine.settle()
+        assert (run.state, run.states()) == ("success", {"shaky": "success"})
+        engine.advance(hours=1)
+        run.clear("shaky")
+    engine.settle()
+    engine.advance(seconds=61)
+    assert (run.state, run.reason, run.states()) == ("failed", "timed_out", {"shaky": "skipped"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from store_bench import Bench, flow, group, node
+from store_bench import SECOND, Bench, flow, group, node
 
 from headrace.definition import Length, Node
 from headrace.store import RunGraph, claim_tasks, clear_tasks
@@ -18,6 +18,15 @@ def keys(tasks) -> list[str]:
 def mapped(key: str, length: int, **fields) -> Node:
     expand = Length(op="literal", length=length)
     return Node(key=key, parent="", kind="mapped", operator="work", expand=expand, **fields)
+
+
+def test_among_equals_the_run_of_the_earliest_time_goes_first(bench):
+    many = [node(f"n{number}") for number in range(70)]  # beyond what is inserted in one statement
+    late = bench.start(flow(*many, name="late"), logical_at=bench.now)
+    without = bench.start(flow(node("a"), name="without"), run_after=bench.now - 2 * SECOND)
+    early = bench.start(flow(node("a"), node("b", priority=2), node("c"), name="early"), logical_at=5)
+    claimed = [(one.attempt_id, one.key) for one in bench.claim(bench.agent(), limit=5)]
+    assert claimed == [(early, "b"), (early, "a"), (early, "c"), (without, "a"), (late, "n0")]
 
 
 def test_higher_priority_first_then_file_order(bench):

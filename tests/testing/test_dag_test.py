@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from headrace import DAG, BashOperator, Connection, Param, Variable, task, task_group
+from headrace import DAG, BaseOperator, BashOperator, Connection, Param, TimeDeltaSensor, Variable, task, task_group
+from headrace.authoring.dag.triggers import BaseTrigger, TriggerEvent
 from headrace.errors import UsageError
+from headrace.operators.triggers import DateTimeTrigger
 from headrace.testing.dag_command import dag_command
 
 pytest_plugins = ["headrace.testing.fixtures"]
@@ -80,6 +83,58 @@ def test_tasks_can_be_marked_as_success_and_files_give_variables_and_connections
     )
     assert run.state == "success"
     assert run.value("read") == ["Graz", {"a": 1}, "example.com"]
+
+
+class Patience(BaseTrigger):
+    def __init__(self, name, fails=False):
+        self.name, self.fails = name, fails
+
+    def serialize(self):
+        return f"{__name__}.Patience", {"name": self.name, "fails": self.fails}
+
+    async def run(self):
+        await asyncio.sleep(0.01)
+        if self.fails:
+            raise ValueError("lost it")
+        yield TriggerEvent([self.name, await asyncio.to_thread(Variable.get, "city")])
+
+
+class Waits(BaseOperator):
+    def __init__(self, fails=False, **options):
+        super().__init__(**options)
+        self.fails = fails
+
+    def execute(self, context):
+        self.defer(trigger=Patience(self.task_id, self.fails), method_name="go_on")
+
+    def go_on(self, context, event):
+        return event
+
+
+def test_deferred_tasks_wait_in_this_process(monkeypatch):
+    monkeypatch.setenv("AIRFLOW_VAR_CITY", "Graz")
+    with DAG("patient") as dag:
+        [Waits(task_id="a"), Waits(task_id="b")] >> TimeDeltaSensor(
+            task_id="soon", delta=timedelta(seconds=0), deferrable=True
+        )
+        Waits(task_id="lost", fails=True)
+        Waits(task_id="marked", fails=True)
+    run = dag.test(mark_success_pattern="mark.*")
+    assert run.states == {"a": "success", "b": "success", "soon": "success", "lost": "failed", "marked": "success"}
+    assert (run.value("a"), run.value("b")) == (["a", "Graz"], ["b", "Graz"])
+    assert "lost it" in run.get_task_instance("lost").error
+
+
+def test_a_wait_that_takes_too_long_ends():
+    class Forever(Waits):
+        def execute(self, context):
+            moment = datetime(9999, 1, 1, tzinfo=UTC)
+            self.defer(trigger=DateTimeTrigger(moment), method_name="go_on", timeout=timedelta(seconds=0.2))
+
+    with DAG("impatient") as dag:
+        Forever(task_id="never")
+    run = dag.test()
+    assert (run.state, run.states) == ("failed", {"never": "failed"})
 
 
 def test_wrong_parameters_are_refused():

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from headrace.actions import wording
 from headrace.actions.finding import find_run, find_task
-from headrace.actions.why_task import Reason, Situation, explain
+from headrace.actions.why_task import Reason, Situation, explain, placing
 from headrace.actions.wording import instant, span
 from headrace.clock import Clock, to_micros
 from headrace.store import (
@@ -35,7 +35,8 @@ def why(store: Store, clock: Clock, name: str, task: str | None = None) -> Expla
         run = find_run(tx, name)
         if task is not None:
             chosen = find_task(tx, run, task)
-            return Explanation(run, [explain(Situation(tx, run, now, _all(tx, run)), chosen)])
+            situation = Situation(tx, run, now, _all(tx, run))
+            return Explanation(run, [explain(situation, chosen), *placing(situation, chosen)])
         return Explanation(run, _of_run(tx, run, now))
 
 

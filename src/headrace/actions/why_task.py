@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
 from headrace.actions.wording import error_line, instant, names, span, tries
+from headrace.definition import Node, to_json
+from headrace.logs import hidden
 from headrace.state import FINE, FINISHED, INLINE_QUEUE, State
 from headrace.store import (
     AgentRow,
@@ -99,10 +101,9 @@ class Situation:
         return version_of_attempt(self.tx, self.run.attempt_id)
 
     @cached_property
-    def nodes(self) -> dict[str, tuple[int | None, int | None]]:
-        """The limits of each task: how many over all runs, how many in this one."""
-        nodes = self.tx.shared(Definitions).version(self.tx, self.version_id).nodes
-        return {key: (node.max_active_per_workflow, node.max_active_per_run) for key, node in nodes.items()}
+    def nodes(self) -> Mapping[str, Node]:
+        """What the workflow says about its tasks, by key."""
+        return self.tx.shared(Definitions).version(self.tx, self.version_id).nodes
 
 
 def explain(situation: Situation, task: TaskRow) -> Reason:
@@ -110,6 +111,16 @@ def explain(situation: Situation, task: TaskRow) -> Reason:
     if State(task.state) in FINISHED:
         return _finished(situation, task)
     return _BY_STATE[task.state](situation, task)
+
+
+def placing(situation: Situation, task: TaskRow) -> list[Reason]:
+    """What a task tells the executor that is to run it, if it tells anything."""
+    node = situation.nodes.get(task.key)
+    if node is None or not (node.executor or node.executor_options):
+        return []
+    told = f" with `executor_config` {to_json(hidden(node.executor_options)).decode()}" if node.executor_options else ""
+    which = f"executor `{node.executor}`" if node.executor else "the executor of its agent"
+    return [_reason(task, "executor", f"is to be run by {which}{told}")]
 
 
 def _reason(
@@ -193,8 +204,8 @@ def _active_tasks(situation: Situation, task: TaskRow) -> _Found:
 
 
 def _active_of_task(situation: Situation, task: TaskRow) -> _Found:
-    per_workflow, per_run = situation.nodes.get(task.key, (None, None))
-    run = situation.run
+    node, run = situation.nodes.get(task.key), situation.run
+    per_workflow, per_run = (None, None) if node is None else (node.max_active_per_workflow, node.max_active_per_run)
     if per_run is not None:
         active = count_active_tasks(situation.tx, attempt_id=run.attempt_id, key=task.key)
         if active >= per_run:

@@ -26,7 +26,7 @@ _CANDIDATES = """
     [[postgres: CROSS JOIN (SELECT pg_advisory_xact_lock(7236)) AS claim_lock]]
     WHERE task.state = 'scheduled' AND {scope}
       AND NOT (task.pool IN :full_pools[]) AND NOT (task.attempt_id IN :full_attempts[])
-    ORDER BY task.priority DESC, task.id LIMIT :limit [[postgres: FOR UPDATE OF task SKIP LOCKED]]
+    ORDER BY task.priority DESC, task.turn_at, task.id LIMIT :limit [[postgres: FOR UPDATE OF task SKIP LOCKED]]
     """
 CANDIDATES = Sql(_CANDIDATES.format(scope="task.queue = :queue AND NOT workflow.is_paused"))
 CANDIDATES_OF_ATTEMPTS = Sql(

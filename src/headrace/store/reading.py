@@ -150,7 +150,7 @@ POOLS = Sql(
 ACTIVE_TASKS = Sql(
     """
     SELECT count(*) FROM task JOIN attempt ON attempt.id = task.attempt_id
-    WHERE task.state IN ('queued', 'running', 'restarting')
+    WHERE (task.state IN ('queued', 'running', 'restarting') OR (:key <> '' AND task.state = 'deferred'))
       AND (:attempt_id = 0 OR attempt.id = :attempt_id) AND (:workflow_id = 0 OR attempt.workflow_id = :workflow_id)
       AND (:key = '' OR task.key = :key)
     """

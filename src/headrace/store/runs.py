@@ -235,11 +235,23 @@ def _start(tx: Transaction, graph: RunGraph, advance: Advance, attempt: Attempt)
     graph.add(growth.tasks, growth.edges)
     attempt.root_id = growth.tasks[0].id
     look_at_passed(tx, attempt.run_id, workflow, graph.now)
-    if workflow.timeout_seconds is not None:
-        timeout_at = graph.now + round(workflow.timeout_seconds * 1_000_000)
-        tx.write(SET_TIMEOUT, {"id": attempt.id, "timeout_at": timeout_at})
+    _limit_time(tx, attempt.id, workflow, graph.now)
     resumed = graph.carry_over(growth.tasks) if attempt.resumes_attempt_id is not None else []
     advance.start(attempt, growth.tasks[0], resumed)
+
+
+def _limit_time(tx: Transaction, attempt_id: int, workflow: Workflow, now: int) -> None:
+    if workflow.timeout_seconds is not None:
+        timeout_at = now + round(workflow.timeout_seconds * 1_000_000)
+        tx.write(SET_TIMEOUT, {"id": attempt_id, "timeout_at": timeout_at})
+
+
+def _clear(tx: Transaction, graph: RunGraph, advance: Advance, attempt_id: int, task_ids: list[int]) -> None:
+    """Clear tasks of a locked attempt. A run that had ended has all its time again."""
+    had_ended = graph.attempt(attempt_id).state not in ("queued", "running")
+    advance.clear(graph.tasks(task_ids))
+    if had_ended:
+        _limit_time(tx, attempt_id, graph.workflow(attempt_id), graph.now)
 
 
 def cancel_attempt(tx: Transaction, attempt_id: int, now: int) -> Committed:
@@ -282,7 +294,7 @@ def clear_tasks(tx: Transaction, attempt_id: int, task_ids: list[int], now: int)
     graph = RunGraph(tx, now)
     graph.lock([attempt_id])
     advance = Advance(graph)
-    advance.clear(graph.tasks(task_ids))
+    _clear(tx, graph, advance, attempt_id, task_ids)
     renew_for_clearing(tx, graph.attempt(attempt_id).run_id, graph.workflow(attempt_id), now)
     tx.should_notify = True
     return settle_and_flush(advance, graph)
@@ -297,7 +309,7 @@ def mark_tasks(
     advance = Advance(graph)
     advance.mark(graph.tasks(task_ids), state)
     if cleared_ids:
-        advance.clear(graph.tasks(cleared_ids))
+        _clear(tx, graph, advance, attempt_id, cleared_ids)
     tx.should_notify = True
     return settle_and_flush(advance, graph)
 

@@ -326,6 +326,7 @@ task = Table(
     Column("pool", Text, nullable=False),
     Column("pool_slots", Integer, nullable=False),
     Column("queue", Text, nullable=False),
+    Column("turn_at", Instant, nullable=False, server_default="0", comment="which run's turn is first among equals"),
     Column("timeout_seconds", Float),
     Column("state", Text, nullable=False),
     Column("version", Integer, nullable=False),
@@ -362,7 +363,7 @@ task = Table(
     # One live row for each task of an attempt; superseded generations are history.
     Index("uq_task_live", "attempt_id", "key", "map_index", unique=True, **_where("NOT is_superseded")),
     Index("ix_task_parent", "parent_id"),
-    Index("ix_task_claimable", "queue", text("priority DESC"), "id", **_where("state = 'scheduled'")),
+    Index("ix_task_claimable", "queue", text("priority DESC"), "turn_at", "id", **_where("state = 'scheduled'")),
     Index(
         "ix_task_active", "pool", "attempt_id", "pool_slots", **_where("state IN ('queued', 'running', 'restarting')")
     ),

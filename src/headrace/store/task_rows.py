@@ -51,11 +51,22 @@ _UPDATE_TASK_SQLITE = (
     f"UPDATE task SET version = version + 1, {', '.join(f'{name} = ?' for name in CHANGING_COLUMNS)}"
     " WHERE id = ? AND version = ?"
 )
+# Only claims look at it, so that nobody else carries it around: among equals the run of the earliest time goes first.
+_TURN = (
+    "(SELECT coalesce(run.logical_at, run.run_after) FROM attempt JOIN run ON run.id = attempt.run_id"
+    " WHERE attempt.id = {attempt_id})"
+)
 INSERT_TASKS = Sql(
-    f"INSERT INTO task ({', '.join(TASK_COLUMNS)}) SELECT {', '.join(TASK_COLUMNS)} FROM ROWS(:rows)",
+    f"""
+    INSERT INTO task ({", ".join(TASK_COLUMNS)}, turn_at)
+    SELECT {", ".join(TASK_COLUMNS)}, {_TURN.format(attempt_id="r.attempt_id")} FROM (SELECT * FROM ROWS(:rows)) AS r
+    """,
     rows=_typed(TASK_COLUMNS),
 )
-_INSERT_TASK_SQLITE = f"INSERT INTO task ({', '.join(TASK_COLUMNS)}) VALUES ({', '.join('?' * len(TASK_COLUMNS))})"
+_INSERT_TASK_SQLITE = (
+    f"INSERT INTO task ({', '.join(TASK_COLUMNS)}, turn_at) VALUES ({', '.join('?' * len(TASK_COLUMNS))},"
+    f" {_TURN.format(attempt_id='?' + str(TASK_COLUMNS.index('attempt_id') + 1))})"
+)
 
 INSERT_EDGES = Sql(
     """

@@ -26,6 +26,7 @@ from headrace.handoff import Channel, TaskRequest, TaskResult
 from headrace.runner.python_task import run_python_task
 from headrace.store.sql import Sql
 from headrace.testing.engine import Engine
+from headrace.testing.inline_triggers import InlineTriggers
 from headrace.testing.run import Run
 from headrace.testing.tested_run import TestedRun
 
@@ -60,7 +61,8 @@ def run_dag(
         engine.run_tasks_with(workflow.name, tasks.run)
         try:
             run = engine.start(workflow, None, params=dict(run_conf or {}), session=instant.isoformat())
-            _work(engine, run)
+            with InlineTriggers(engine, run.attempt_id, tasks.is_marked) as triggers:
+                _work(engine, run, triggers)
             tested = TestedRun(dag.dag_id, run.key, run_conf or {}, instant, run.state)
             tested.read(engine.store, run.attempt_id)
         finally:
@@ -81,7 +83,7 @@ class _Tasks:
 
     def run(self, request: TaskRequest, channel: Channel) -> TaskResult:
         name = request.key if request.map_index < 0 else f"{request.key}[{request.map_index}]"
-        if self._pattern is not None and self._pattern.match(request.key):
+        if self.is_marked(request.key):
             self.say(f"task `{name}`: marked as success")
             return TaskResult(task_id=request.task_id, fence=request.fence, outcome="success")
         started = time.monotonic()
@@ -90,6 +92,10 @@ class _Tasks:
         text = f"task `{name}`: {result.outcome} in {time.monotonic() - started:.1f} s"
         self.say(text if result.error is None else f"{text}: {result.error.message}")
         return result
+
+    def is_marked(self, key: str) -> bool:
+        """Whether a task succeeds without being run."""
+        return self._pattern is not None and self._pattern.match(key) is not None
 
     def say(self, text: str) -> None:
         print(text, file=self._progress, flush=True)
@@ -109,19 +115,23 @@ class _Tasks:
             logger.removeHandler(handler)
 
 
-def _work(engine: Engine, run: Run) -> None:
-    """Settle, and go on from timer to timer, until the run has ended."""
+def _work(engine: Engine, run: Run, triggers: InlineTriggers) -> None:
+    """Settle, and go on from timer to timer and from trigger to trigger, until the run has ended."""
     engine.settle()
     while run.state in ("queued", "running"):
         with engine.store.read() as tx:
             ((due, timers, retries),) = tx.run(NEXT_TIMER, {"attempt_id": run.attempt_id})
-        if due is None:
+        triggers.look()
+        if due is None and not triggers.are_open:
             raise UsageError("the run cannot go on: its tasks wait for something that never comes")
-        wait = max(0.0, (from_micros(due) - engine.clock.now()).total_seconds())
-        if retries < timers:
+        wait = _LONGEST_SLEEP_SECONDS
+        if due is not None:
+            wait = max(0.0, (from_micros(due) - engine.clock.now()).total_seconds())
+        if triggers.are_open or retries < timers:
             # Somebody waits for the world outside, which has a clock of its own.
-            wait = min(wait, _LONGEST_SLEEP_SECONDS)
-            time.sleep(wait)
+            began = time.monotonic()
+            triggers.fire(min(wait, _LONGEST_SLEEP_SECONDS))
+            wait = time.monotonic() - began
         engine.advance(seconds=wait)
         engine.settle()
 

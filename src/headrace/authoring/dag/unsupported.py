@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from headrace.authoring.dag.asset_uses import watchers_of
+from headrace.authoring.dag.dags import aware
 from headrace.authoring.dag.executor_options import executor_warnings
 
-_OF_TASK = ("run_as_user",)
+OF_DAG = ("access_control", "allowed_run_types", "disable_bundle_versioning", "rerun_with_latest_version")
+OF_TASK = ("executor", "resources", "run_as_user")
+DATES_OF_TASK = ("start_date", "end_date")
+SILENT = ("allow_nested_operators", "default_view", "full_filepath", "orientation")
+"""Nothing runs in another way without them, so that nobody is warned; the guide names them."""
 
 
 def warnings_of(dag: Any) -> tuple[str, ...]:
@@ -22,6 +28,9 @@ def warnings_of(dag: Any) -> tuple[str, ...]:
 
 
 def _of_dag(dag: Any) -> Iterator[str]:
+    for name in OF_DAG:
+        if getattr(dag, name):
+            yield f"`{name}` of DAG `{dag.dag_id}` has no effect yet"
     has_sla = any(task.settings.sla is not None for task in dag.task_dict.values())
     if dag.sla_miss_callback and not has_sla:
         yield f"`sla_miss_callback` of DAG `{dag.dag_id}` has no effect: no task has an `sla`"
@@ -30,11 +39,20 @@ def _of_dag(dag: Any) -> Iterator[str]:
 
 
 def _of_tasks(dag: Any) -> Iterator[str]:
-    for name in _OF_TASK:
-        tasks = [key for key, task in dag.task_dict.items() if getattr(task.settings, name, None)]
+    for name in (*OF_TASK, *DATES_OF_TASK):
+        tasks = [key for key, task in dag.task_dict.items() if _asks_for(dag, task.settings, name)]
         if tasks:
             others = f" and {len(tasks) - 1} more" if len(tasks) > 1 else ""
             yield f"`{name}` of task `{tasks[0]}`{others} has no effect yet"
+
+
+def _asks_for(dag: Any, settings: Any, name: str) -> bool:
+    value = getattr(settings, name, None)
+    if name not in DATES_OF_TASK:
+        return bool(value)
+    # Most tasks have those of their DAG, by `default_args`, which are kept.
+    instant = datetime.fromisoformat(value) if isinstance(value, str) else value
+    return instant is not None and aware(instant, dag.timezone) != getattr(dag, name)
 
 
 def _of_assets(dag: Any) -> Iterator[str]:

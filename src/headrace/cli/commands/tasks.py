@@ -31,7 +31,14 @@ def command(run: str, as_json: bool, url: str | None) -> None:
         described = describe_tasks(rows, version.nodes, labels)
         print_json({"run_id": found.id, "workflow": found.workflow, "tasks": described})
         return
-    print_table(("task", "state", "tries", "started", "took", "error"), [_cells(row, labels) for row in rows])
+    # Most tasks leave that to the agent, so that a column of it would be empty.
+    executors = [version.nodes[row.key].executor if row.key in version.nodes else "" for row in rows]
+    cells = [_cells(row, labels) for row in rows]
+    columns = ["task", "state", "tries", "started", "took", "error"]
+    if any(executors):
+        columns.insert(-1, "executor")
+        cells = [(*before, executor, error) for (*before, error), executor in zip(cells, executors, strict=True)]
+    print_table(columns, cells)
 
 
 def _cells(row: TaskRow, labels: Mapping[int, str]) -> tuple[object, ...]:

@@ -336,6 +336,9 @@ def _create_tasks() -> None:
         Column("pool", Text, nullable=False),
         Column("pool_slots", Integer, nullable=False),
         Column("queue", Text, nullable=False),
+        Column(
+            "turn_at", BigInteger, nullable=False, server_default="0", comment="which run's turn is first among equals"
+        ),
         Column("timeout_seconds", Float),
         Column("state", Text, nullable=False),
         Column("version", Integer, nullable=False),
@@ -385,7 +388,7 @@ def _create_tasks() -> None:
         "uq_task_live", "task", ["attempt_id", "key", "map_index"], unique=True, **_where("NOT is_superseded")
     )
     op.create_index(
-        "ix_task_claimable", "task", ["queue", text("priority DESC"), "id"], **_where("state = 'scheduled'")
+        "ix_task_claimable", "task", ["queue", text("priority DESC"), "turn_at", "id"], **_where("state = 'scheduled'")
     )
     op.create_table(
         "edge",
