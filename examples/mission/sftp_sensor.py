@@ -1,7 +1,7 @@
 """Waits for a file on an SFTP server, with the sensor of Airflow's own provider.
 
-    headrace providers install sftp
-    headrace connections add sftp_default 'sftp://user:password@host'
+headrace providers install sftp
+headrace connections add sftp_default 'sftp://user:password@host'
 """
 
 from datetime import datetime, timedelta
