@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 
 import hypothesis
 import pytest
 
+from headrace.cli import log_lines
 from headrace.store import Store
 from headrace.testing.postgres import PostgresServer
 
@@ -63,3 +65,16 @@ def prepared_url(request, tmp_path):
     url = server.new_database(request.getfixturevalue("postgres_template"))
     yield url
     server.drop_database(url)
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was():
+    """A command that is called in this process says how its process logs; the next test must not inherit that."""
+    root, ours = logging.getLogger(), logging.getLogger("headrace")
+    handlers, levels, wanted = root.handlers[:], (root.level, ours.level), dict(log_lines._wanted)
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(levels[0])
+    ours.setLevel(levels[1])
+    log_lines._wanted.clear()
+    log_lines._wanted.update(wanted)

@@ -307,7 +307,7 @@ def test_a_virtual_environment_is_made_with_its_packages_and_kept_if_asked(flow,
     package = wheel(tmp_path, "headrace_toy", "WORD = 'toy'\n")
     body = f"""
 @task.virtualenv(requirements=[{str(package)!r}], system_site_packages=False,
-                 pip_install_options=["--offline"], venv_cache_path={str(tmp_path / "cache")!r})
+                 pip_install_options=["--no-index"], venv_cache_path={str(tmp_path / "cache")!r})
 def f():
     import sys, headrace_toy
     return [headrace_toy.WORD, sys.prefix]
