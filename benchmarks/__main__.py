@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import footprint, history, parsing, workloads
+from benchmarks import airflow_paths, footprint, history, parsing, workloads
 from benchmarks.bench import Bench, scratch, stores, versions
 
 WORKLOADS = ("W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W11", "W12", "W13")
@@ -37,6 +37,9 @@ def _measurements(arguments: argparse.Namespace, folder: Path, makers: Any) -> I
         if wanted - {"W5", "W6", "W7", "W12"}:
             bench = Bench(make(), folder, arguments.slots)
             yield from _on(bench, store, wanted, arguments)
+            if "W13" in wanted:
+                for mode in arguments.mode:
+                    yield from airflow_paths.measure(bench, store, mode, arguments.repeat)
             bench.close()
         if "W7" in wanted:
             yield from _with_history(make(), folder, store, arguments)
@@ -46,6 +49,8 @@ def _measurements(arguments: argparse.Namespace, folder: Path, makers: Any) -> I
         yield from footprint.idle(folder)
     if "W12" in wanted:
         yield from parsing.measure(folder)
+    if "W13" in wanted:
+        yield from airflow_paths.expansion(folder, arguments.repeat)
 
 
 def _with_history(url: str, folder: Path, store: str, arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
@@ -75,13 +80,6 @@ def _files(wanted: set[str], modes: list[str]) -> Iterator[tuple[str, str, str, 
         if "W2" in wanted:
             yield "W2/mapped", mode, workloads.python_fan(500, mode, is_mapped=True), "bench.py", 1
             yield "W2/static", mode, workloads.python_fan(500, mode, is_mapped=False), "bench.py", 1
-        if "W13" in wanted:
-            chain = workloads.python_chain(50, mode)
-            fan = workloads.python_fan(500, mode, is_mapped=True)
-            yield "W13/chain", mode, chain, "bench.py", 1
-            yield "W13/chain-airflow", mode, workloads.by_airflow_paths(chain), "bench.py", 1
-            yield "W13/fan", mode, fan, "bench.py", 1
-            yield "W13/fan-airflow", mode, workloads.by_airflow_paths(fan), "bench.py", 1
         if "W3" in wanted:
             yield "W3/light", mode, workloads.python_chain(40, mode, "fibonacci(10)"), "bench.py", 1
             yield "W3/long", mode, workloads.python_chain(10, mode, "fibonacci(33)"), "bench.py", 1

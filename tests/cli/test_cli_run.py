@@ -114,3 +114,22 @@ def test_several_workflows_must_be_told_apart(headrace):
     done = headrace("run", file, "secnd")
     assert (done.returncode, "did you mean `second`?" in done.err) == (2, True)
     assert headrace("run", file, "second").returncode == 0
+
+
+def test_assets_of_the_file_are_known_without_a_scheduler(headrace):
+    file = headrace.write(
+        "assets.py",
+        """
+from airflow.sdk import asset
+
+@asset(uri="s3://bucket/raw", schedule=None)
+def raw():
+    pass
+
+@asset(schedule=None)
+def clean(context, raw):
+    print(list(context["inlet_events"][raw]), raw.uri)
+""",
+    )
+    result, code = headrace.json("run", file, "clean")
+    assert (code, result["state"]) == (0, "success")

@@ -66,6 +66,13 @@ def test_schemas_and_required_parameters_are_part_of_the_definition(project):
     assert workflow.param_schemas == {"n": {"description": "how many", "type": "integer"}, "x": {"type": "string"}}
 
 
+def test_labels_of_values_may_have_numbers_as_keys(project):
+    workflow = project.workflow(
+        HEAD + "with DAG('d', params={'n': Param(1, values_display={1: 'one', None: 'x'})}): pass"
+    )
+    assert workflow.param_schemas == {"n": {"values_display": {"1": "one", "null": "x"}}}
+
+
 @pytest.mark.parametrize(
     ("params", "problem"),
     [

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,21 +32,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("python", help="the interpreter in which Airflow is installed")
     parser.add_argument("--seconds", type=float, default=60.0, help="time limit for each DAG")
-    parser.add_argument("--only", default="", help="only files whose name contains this")
+    parser.add_argument("--only", nargs="*", default=[""], help="only files whose names contain one of these")
+    parser.add_argument("--at", help="the logical date of the runs on both sides; else now")
     parser.add_argument("--real", metavar="FOLDER", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    at = arguments.at or datetime.now(UTC).isoformat(timespec="seconds")
     if arguments.real:
-        _run_there(Path(arguments.real), arguments.seconds, arguments.only)
+        _run_there(Path(arguments.real), arguments.seconds, arguments.only, at)
         return
     site = _output(arguments.python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
     print("| file | DAG | Airflow | Headrace | task instances |\n| --- | --- | --- | --- | --- |")
     for folder in (Path(site) / name for name in FOLDERS):
-        options = ("--seconds", str(arguments.seconds), "--only", arguments.only)
-        lines = _output(arguments.python, __file__, arguments.python, "--real", str(folder), *options).splitlines()
-        for line in lines:
-            if line.startswith('{"file"'):
-                record = json.loads(line)
-                ours = _run_here(folder / record["file"], record["dag"], arguments.seconds)
+        options = ("--seconds", str(arguments.seconds), "--at", at, "--only", *arguments.only)
+        command = [arguments.python, __file__, arguments.python, "--real", str(folder), *options]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as real:
+            for record in (json.loads(line) for line in real.stdout or () if line.startswith('{"file"')):
+                ours = _run_here(folder / record["file"], record["dag"], arguments.seconds, at)
                 print(_row(record, ours), flush=True)
 
 
@@ -56,9 +58,9 @@ def _output(*command: str) -> str:
 # ---- on Headrace ---------------------------------------------------------------------------------------------------
 
 
-def _run_here(file: Path, dag: str, seconds: float) -> Outcome:
+def _run_here(file: Path, dag: str, seconds: float, at: str) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="headrace-") as home:
-        command = [sys.executable, "-m", "headrace.cli", "run", str(file), dag, "--json"]
+        command = [sys.executable, "-m", "headrace.cli", "run", str(file), dag, "--json", "--logical-date", at]
         environment = {**os.environ, "HEADRACE_HOME": home}
         process = subprocess.Popen(
             command, cwd=home, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -80,7 +82,7 @@ def _run_here(file: Path, dag: str, seconds: float) -> Outcome:
 # ---- on Airflow ----------------------------------------------------------------------------------------------------
 
 
-def _run_there(folder: Path, seconds: float, only: str) -> None:
+def _run_there(folder: Path, seconds: float, only: list[str], at: str) -> None:
     """Print one JSON line for each DAG of a folder."""
     sys.path.insert(0, str(HERE))
     import real_airflow
@@ -89,20 +91,34 @@ def _run_there(folder: Path, seconds: float, only: str) -> None:
         real_airflow.prepare(Path(home), folder)
         dags = {name: dag for name, dag in _load(folder) if real_airflow.can_be_saved(dag)}
         real_airflow.save(dags.values(), folder)
+        signal.signal(signal.SIGALRM, _out_of_time)
         for (file, name), dag in sorted(dags.items()):
-            if only in file:
-                signal.signal(signal.SIGALRM, _out_of_time)
-                signal.alarm(int(seconds))
-                try:
-                    outcome = real_airflow.run(dag, patience_seconds=seconds)
-                except BaseException as error:  # whatever an example does, the others have their turn
-                    outcome = {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
-                signal.alarm(0)
-                print("\n" + json.dumps({"file": file, "dag": name, **outcome}), flush=True)
+            if any(part in file for part in only):
+                print("\n" + json.dumps({"file": file, "dag": name, **_outcome_there(dag, seconds, at)}), flush=True)
+
+
+def _outcome_there(dag: Any, seconds: float, at: str) -> Outcome:
+    import real_airflow
+
+    # Again and again, should somebody swallow it.
+    signal.setitimer(signal.ITIMER_REAL, seconds, 5.0)
+    try:
+        outcome: Outcome = real_airflow.run(dag, patience_seconds=seconds, logical_date=datetime.fromisoformat(at))
+    except OutOfTime:
+        outcome = {"error": f"still going after {seconds:g} s"}
+    except BaseException as error:  # whatever an example does, the others have their turn
+        outcome = {"error": f"{type(error).__name__}: {error}".splitlines()[0]}
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    return outcome
+
+
+class OutOfTime(BaseException):
+    """Passes through whatever a task or a trigger catches."""
 
 
 def _out_of_time(*_: object) -> None:
-    raise TimeoutError("took too long")
+    raise OutOfTime
 
 
 def _load(folder: Path) -> Iterator[tuple[tuple[str, str], Any]]:

@@ -14,6 +14,7 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -64,13 +65,13 @@ def save(dags: Iterable[Any], folder: Path) -> None:
     sync_bag_to_db(bag, BUNDLE, None)
 
 
-def run(dag: Any, *, patience_seconds: float = 0.0) -> Outcome:
+def run(dag: Any, *, patience_seconds: float = 0.0, logical_date: datetime | None = None) -> Outcome:
     """How a run ends: its state and those of its task instances. `patience_seconds` is for tasks that wait."""
     from airflow import settings
     from airflow.sdk.definitions.dag import _run_task
 
     session = settings.Session()
-    dag_run = _start(dag, session)
+    dag_run = _start(dag, session, logical_date)
     deadline = time.monotonic() + patience_seconds
     while True:
         scheduled = _decide(dag_run, session)
@@ -88,12 +89,12 @@ def run(dag: Any, *, patience_seconds: float = 0.0) -> Outcome:
     return outcome
 
 
-def _start(dag: Any, session: Any) -> Any:
+def _start(dag: Any, session: Any, logical_date: datetime | None) -> Any:
     from airflow.sdk import timezone
     from airflow.serialization.serialized_objects import DagSerialization
     from airflow.utils.types import DagRunTriggeredByType, DagRunType
 
-    now = timezone.utcnow()
+    now = logical_date or timezone.utcnow()
     return DagSerialization.deserialize_dag(DagSerialization.serialize_dag(dag)).create_dagrun(
         run_id="recorded",
         logical_date=now,

@@ -31,6 +31,7 @@ from headrace.store import (
     get_run,
     has_open_errands,
     list_tasks,
+    save_asset_uses,
     save_file,
     version_of_attempt,
 )
@@ -72,6 +73,9 @@ class LocalRun:
             project_id = ensure_project(tx, root.name or "root", str(root), to_micros(now))
             at, content = to_micros(now), parsed.content
             rows = save_file(tx, project_id, parsed.file, parsed.digest, parsed.workflows, at, content)
+            for saved, defined in zip(rows, parsed.workflows, strict=True):
+                if saved.is_changed or saved.is_new:
+                    save_asset_uses(tx, saved.id, defined.assets, at)
             (row,) = (one for one in rows if one.name == workflow.name)
             if self._is_private:
                 abandon_orphans(tx, row.id, to_micros(now))

@@ -22,7 +22,7 @@ class Param:
     ) -> None:
         self.value = default
         self.description = description
-        self.schema: dict[str, Any] = {**(schema or {}), **kwargs}
+        self.schema: dict[str, Any] = _as_json({**(schema or {}), **kwargs})
 
     @property
     def has_value(self) -> bool:
@@ -47,6 +47,19 @@ class Param:
 
     def __repr__(self) -> str:
         return f"<Param {self.value!r}>"
+
+
+def _as_json(value: Any) -> Any:
+    """The value with the keys that JSON gives it: `{1: "one"}` as labels of values is common."""
+    if isinstance(value, Mapping):
+        return {_key(key): _as_json(one) for key, one in value.items()}
+    return [_as_json(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _key(key: Any) -> Any:
+    if key is None or isinstance(key, bool):
+        return {None: "null", True: "true", False: "false"}[key]
+    return str(key) if isinstance(key, int | float) else key
 
 
 class ParamsDict(dict[str, Any]):

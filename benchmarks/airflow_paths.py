@@ -1,0 +1,65 @@
+"""W13: what it costs to write a DAG by Airflow's import paths, and how long a mapped task takes to expand."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks import workloads
+from benchmarks.bench import Bench
+from headrace.testing.engine import Engine
+
+_INSTANCES = 1000
+
+_MAPPED = f"""
+from airflow.sdk import DAG, task
+
+with DAG("mapped"):
+    @task
+    def numbers():
+        return list(range({_INSTANCES}))
+
+    @task
+    def work(number):
+        pass
+
+    work.expand(number=numbers())
+"""
+
+
+def measure(bench: Bench, store: str, mode: str, repeat: int) -> Iterator[dict[str, Any]]:
+    """W1 and W2 by both kinds of paths. They take turns, so that whatever else the machine does hits both alike."""
+    files = {
+        "chain": workloads.python_chain(50, mode),
+        "fan": workloads.python_fan(500, mode, is_mapped=True),
+    }
+    for name, text in files.items():
+        ours, theirs = (bench.save(one) for one in (text, workloads.by_airflow_paths(text)))
+        bench.measure(ours), bench.measure(theirs)  # the first runs load the files and fork the first processes
+        pairs = [(bench.measure(ours), bench.measure(theirs)) for _ in range(repeat)]
+        wall, cpu = (
+            median(there[field] / here[field] for here, there in pairs) for field in ("wall_seconds", "cpu_seconds")
+        )
+        ratios = {"ratio_of_wall": round(wall, 3), "ratio_of_cpu": round(cpu, 3)}
+        yield {"workload": f"W13/{name}", "store": store, "mode": mode, **ratios}
+
+
+def expansion(folder: Path, repeat: int) -> Iterator[dict[str, Any]]:
+    """How long the transaction takes that ends the source and makes the instances."""
+    seconds = []
+    for number in range(repeat):
+        engine = Engine(folder / f"expansion{number}")
+        run = engine.start_dag(_MAPPED)
+        while len(run.states()) == 2:
+            began = time.perf_counter()
+            engine.tick()
+            engine.agent.wake()
+            engine.agent.step(0.0)
+            took = time.perf_counter() - began
+        assert len(run.states()) == 2 + _INSTANCES
+        seconds.append(took)
+        engine.close()
+    yield {"workload": f"W13/expand-{_INSTANCES}", "store": "sqlite", "wall_seconds": round(median(seconds), 4)}
