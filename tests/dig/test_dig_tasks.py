@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from headrace.authoring import load_file
+from headrace.authoring.dig import operator_names
 from headrace.errors import DefinitionError
-from headrace.operators.dig import Job, Outcome, PollAgain, register
+from headrace.operators.dig import Job, Outcome, PollAgain, registry
 
 
 def echoed(project, capfd, template: str, prefix: str = "", **request) -> str:
@@ -144,33 +145,41 @@ def test_parameters_given_to_user_code_count_as_used(project, caplog):
     assert caplog.records == []
 
 
-def test_a_plug_in_adds_an_operator(project):
+@pytest.fixture
+def plug_in(monkeypatch):
+    """`register` for one test: other tests in this process do not see the operator."""
+    monkeypatch.setattr(operator_names, "_known", set(operator_names.known_operators()))
+    monkeypatch.setattr(registry, "_operators", dict(registry._operators))
+    return registry.register
+
+
+def test_a_plug_in_adds_an_operator(project, plug_in):
     def poll(job: Job) -> Outcome:
         if not job.state:
             raise PollAgain(2.5, {"seen": job.params.text("_command")})
         return Outcome(store={"seen": job.state["seen"]}, reset=("old.key",))
 
-    register("poll_for_test", poll)
+    plug_in("poll_for_test", poll)
     first = project.run("+t: {poll_for_test>: 5}")
     assert (first.outcome, first.again_after_seconds, first.poll_state) == ("again", 2.5, {"seen": "5"})
     second = project.run("+t: {poll_for_test>: 5}", poll_state=first.poll_state)
     assert (second.outcome, second.store, second.reset) == ("success", {"seen": "5"}, ("old.key",))
 
 
-def test_an_operator_renders_texts_that_are_not_among_its_parameters(project):
+def test_an_operator_renders_texts_that_are_not_among_its_parameters(project, plug_in):
     def render(job: Job) -> Outcome:
         return Outcome(store={"text": job.render("${x} ${moment(0).format('HH:mm')} $$ ${secret:a}")})
 
-    register("render_for_test", render)
+    plug_in("render_for_test", render)
     result = project.run("timezone: Asia/Tokyo\n+t: {render_for_test>: 1, x: '${1 + 1}'}")
     assert result.store == {"text": "2 09:00 $ ${secret:a}"}
 
 
-def test_an_operators_own_exception_fails_the_task(project):
+def test_an_operators_own_exception_fails_the_task(project, plug_in):
     def crash(job: Job) -> None:
         raise RuntimeError("boom")
 
-    register("crash_for_test", crash)
+    plug_in("crash_for_test", crash)
     result = project.run("+t: {crash_for_test>: 1}")
     assert (result.error.type, result.error.message, result.is_retryable) == ("RuntimeError", "boom", True)
     assert "in crash" in result.error.traceback
