@@ -84,8 +84,9 @@ TASKS_BY_KEY = Sql(
 )
 TASK_KEYS = Sql("SELECT DISTINCT key FROM task WHERE attempt_id = :attempt_id AND NOT is_superseded")
 UPSTREAM = Sql(
-    f"{_TASK} JOIN edge ON edge.upstream_id = task.id WHERE edge.downstream_id = :id AND NOT task.is_superseded"
-    " ORDER BY task.id"
+    f"""{_TASK} WHERE task.id [[sqlite: IN]] [[postgres: = ANY(ARRAY]]
+        (SELECT edge.upstream_id FROM edge WHERE edge.downstream_id = :id) [[postgres: )]]
+        AND NOT task.is_superseded ORDER BY task.id"""
 )
 EDGES = Sql(
     """

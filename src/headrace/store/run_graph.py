@@ -67,18 +67,15 @@ TASKS_AND_PARENTS = Sql(
     SELECT {SELECTED} FROM task WHERE id IN (SELECT child.parent_id FROM task AS child WHERE child.id IN :ids[])
     """
 )
-DOWNSTREAM = Sql(
-    f"""
-    SELECT edge.upstream_id, edge.is_setup, {SELECTED} FROM edge JOIN task ON task.id = edge.downstream_id
-    WHERE edge.upstream_id IN :ids[] AND NOT task.is_superseded
+# PostgreSQL keeps the plan that it made when the tables were empty; this form leaves it no other one than edges first.
+_NEIGHBOURS = """
+    SELECT edge.{near}, edge.is_setup, {selected}
+    FROM edge [[sqlite: JOIN task ON task.id = edge.{far}]]
+    [[postgres: CROSS JOIN LATERAL (SELECT * FROM task WHERE task.id = edge.{far} OFFSET 0) AS task]]
+    WHERE edge.{near} IN :ids[] AND NOT task.is_superseded
     """
-)
-UPSTREAM = Sql(
-    f"""
-    SELECT edge.downstream_id, edge.is_setup, {SELECTED} FROM edge JOIN task ON task.id = edge.upstream_id
-    WHERE edge.downstream_id IN :ids[] AND NOT task.is_superseded
-    """
-)
+DOWNSTREAM = Sql(_NEIGHBOURS.format(near="upstream_id", far="downstream_id", selected=SELECTED))
+UPSTREAM = Sql(_NEIGHBOURS.format(near="downstream_id", far="upstream_id", selected=SELECTED))
 CHILDREN = Sql(f"SELECT {SELECTED} FROM task WHERE parent_id IN :ids[] AND NOT is_superseded ORDER BY id")
 INSTANCES = Sql(
     f"""

@@ -105,7 +105,10 @@ MOVABLE = Sql(
 )
 # What waits for an earlier run is about to be looked at.
 NUDGED = Sql(
-    "SELECT 1 FROM nudge JOIN attempt ON attempt.id = nudge.attempt_id WHERE attempt.workflow_id = :id LIMIT 1"
+    """
+    SELECT 1 FROM nudge
+    WHERE (SELECT attempt.workflow_id FROM attempt WHERE attempt.id = nudge.attempt_id) = :id LIMIT 1
+    """
 )
 
 
