@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 from headrace.authoring.dag import BaseOperator, Context
+from headrace.authoring.dag.arguments import signature_of
 from headrace.authoring.dag.assets import Metadata
 
 log = logging.getLogger("airflow.task")
@@ -93,7 +94,7 @@ def arguments_for(
 ) -> dict[str, Any]:
     """The keyword arguments of a call: those given, and those that the function wants from the context."""
     try:
-        parameters = inspect.signature(function).parameters
+        parameters = signature_of(function).parameters
     except ValueError:
         # Some functions that are written in C do not tell what they take.
         return kwargs

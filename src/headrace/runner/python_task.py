@@ -196,7 +196,8 @@ class _Try:
         untouched = self._become_instance()
         task, context = self._task, self._context
         context["params"]  # wrong ones fail the task before it does anything
-        self._rendering = Rendering(context["dag"], task, self._file.root / self._file.file, context)
+        folder = os.path.dirname(os.path.join(self._file.root, self._file.file))
+        self._rendering = Rendering(context["dag"], task, folder, context)
         self._rendering.render_task(untouched)
         for name in _DATES_IN_ENVIRONMENT:
             os.environ.pop(name, None)  # of an earlier try in this process, whose run had a date

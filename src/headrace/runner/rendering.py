@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -24,10 +23,10 @@ LONGEST_LABEL = 250
 class Rendering:
     """The templates of one try."""
 
-    def __init__(self, dag: Any, task: Any, file: Path, context: Mapping[str, Any]) -> None:
+    def __init__(self, dag: Any, task: Any, folder: str, context: Mapping[str, Any]) -> None:
         self._task = task
         self._context = context
-        self.renderer = Renderer(_options(dag, task, file), context)
+        self.renderer = Renderer(_options(dag, task, folder), context)
         self.shown: dict[str, msgspec.Raw] = {}
         """The arguments that had something to render, as JSON."""
 
@@ -100,10 +99,10 @@ def _text(value: Any) -> str:
         return f"<{type(value).__name__} that cannot be shown: {error}>"
 
 
-def _options(dag: Any, task: Any, path: Path) -> RenderOptions:
+def _options(dag: Any, task: Any, folder: str) -> RenderOptions:
     is_native = task.render_template_as_native_obj
     return RenderOptions(
-        search_path=[str(path.parent), *(dag.template_searchpath or ())],
+        search_path=[folder, *(dag.template_searchpath or ())],
         macros=dag.user_defined_macros or {},
         filters=dag.user_defined_filters or {},
         environment=dag.jinja_environment_kwargs or {},

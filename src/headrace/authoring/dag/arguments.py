@@ -18,6 +18,16 @@ def parameter_names(function: Callable[..., Any]) -> frozenset[str]:
     return frozenset(parameter.name for parameter in parameters if parameter.kind in _NAMED)
 
 
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """What a function takes. Found out where its file is loaded, it costs the processes of its tasks nothing."""
+    try:
+        return _signature_of(function)
+    except TypeError:
+        # Callable objects need not be hashable.
+        return inspect.signature(function)
+
+
+_signature_of = functools.lru_cache(maxsize=4096)(inspect.signature)
 _accepted: dict[type, frozenset[str]] = {}
 
 

@@ -26,7 +26,7 @@ class Configuration:
     """Options by section and key: environment, `airflow.cfg`, then the defaults of Airflow and of providers."""
 
     def __init__(self) -> None:
-        self._read: tuple[dict[str, str], AirflowOptions] | None = None
+        self._read: tuple[tuple[str | None, str | None], AirflowOptions] | None = None
         self._set: dict[tuple[str, str], str] = {}
         self._provider_defaults: dict[tuple[str, str], str] | None = None
         self.find_secret: Callable[[str], str | None] = lambda name: None
@@ -132,10 +132,10 @@ class Configuration:
 
     @property
     def _options(self) -> AirflowOptions:
-        # Tests and DAG files change the environment; what does not concern Airflow need not be compared.
-        environ = {name: value for name, value in os.environ.items() if name.startswith("AIRFLOW_")}
-        if self._read is None or self._read[0] != environ:
-            self._read = (environ, read_options(environ))
+        # Tests and DAG files change the environment; only the file that it names is read once.
+        places = (os.environ.get("AIRFLOW_HOME"), os.environ.get("AIRFLOW_CONFIG"))
+        if self._read is None or self._read[0] != places:
+            self._read = (places, read_options(os.environ))
         return self._read[1]
 
     def _find(self, section: str, key: str) -> str | None:

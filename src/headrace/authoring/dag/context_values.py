@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property
 from typing import Any
 
 from headrace.authoring.asking import Engine
@@ -32,23 +32,30 @@ def asset_values(settings: Any, engine: Engine) -> Lazy:
     }
 
 
-def previous_run_values(engine: Engine) -> Lazy:
-    """Dates of the last run before this one that succeeded; None if there is none."""
+class _LastSuccess:
+    """The last run before this one that succeeded, asked for once."""
 
-    @lru_cache(maxsize=1)
-    def last_success() -> dict[str, Any]:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    @cached_property
+    def fields(self) -> dict[str, Any]:
         try:
-            found: dict[str, Any] = engine.ask("get_previous_run", is_success=True)
+            found: dict[str, Any] = self._engine.ask("get_previous_run", is_success=True)
             return found
         except LookupError:
             return {}
 
-    return {name: _date(last_success, field) for name, field in _OF_LAST_SUCCESS.items()}
+
+def previous_run_values(engine: Engine) -> Lazy:
+    """Dates of the last run before this one that succeeded; None if there is none."""
+    run = _LastSuccess(engine)
+    return {name: _date(run, field) for name, field in _OF_LAST_SUCCESS.items()}
 
 
-def _date(read: Callable[[], dict[str, Any]], field: str) -> Callable[[], Any]:
+def _date(run: _LastSuccess, field: str) -> Callable[[], Any]:
     def date() -> Any:
-        text = read().get(field)
+        text = run.fields.get(field)
         return None if text is None else to_pendulum(datetime.fromisoformat(text))
 
     return date

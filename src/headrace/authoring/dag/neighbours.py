@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from datetime import datetime
-from functools import lru_cache
+from functools import cached_property
 from typing import Any
 
 from headrace.authoring.dag.schedules import schedule_of
@@ -16,16 +16,25 @@ from headrace.definition import Place
 def neighbour_dates(dag: Any, run: Any, to_date: Callable[[datetime | None], Any]) -> dict[str, Callable[[], Any]]:
     """`prev_execution_date`, `next_ds` and their kin, each computed when it is first read."""
 
-    @lru_cache(maxsize=1)
-    def around() -> tuple[datetime | None, datetime | None]:
-        return _around(dag, run)
-
+    near = _Neighbours(dag, run)
     lazy: dict[str, Callable[[], Any]] = {}
     for position, name in enumerate(("prev", "next")):
-        lazy[f"{name}_execution_date"] = lambda position=position: to_date(around()[position])  # type: ignore[misc]
-        lazy[f"{name}_ds"] = lambda position=position: _written(around()[position], "%Y-%m-%d")  # type: ignore[misc]
-        lazy[f"{name}_ds_nodash"] = lambda position=position: _written(around()[position], "%Y%m%d")  # type: ignore[misc]
+        lazy[f"{name}_execution_date"] = lambda position=position: to_date(near.dates[position])  # type: ignore[misc]
+        lazy[f"{name}_ds"] = lambda position=position: _written(near.dates[position], "%Y-%m-%d")  # type: ignore[misc]
+        lazy[f"{name}_ds_nodash"] = lambda position=position: _written(near.dates[position], "%Y%m%d")  # type: ignore[misc]
     return lazy
+
+
+class _Neighbours:
+    """The logical times before and after a run's own, computed once."""
+
+    def __init__(self, dag: Any, run: Any) -> None:
+        self._dag = dag
+        self._run = run
+
+    @cached_property
+    def dates(self) -> tuple[datetime | None, datetime | None]:
+        return _around(self._dag, self._run)
 
 
 def _around(dag: Any, run: Any) -> tuple[datetime | None, datetime | None]:

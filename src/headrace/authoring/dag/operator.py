@@ -6,7 +6,6 @@ import importlib
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any, ClassVar, NoReturn
 
 from headrace.authoring.dag import installation_defaults, scope
@@ -255,7 +254,7 @@ class BaseOperator(TaskNode):
             parent.__dict__[name] = rendering.render(getattr(parent, name))
 
     def _rendering(self, context: Context, environment: Any = None) -> Any:
-        rendering = importlib.import_module(_RENDERING).Rendering(self.dag, self, Path(self.dag.fileloc), context)
+        rendering = importlib.import_module(_RENDERING).Rendering(self.dag, self, self.dag.folder, context)
         if environment is not None:
             rendering.renderer.environment = environment
         return rendering

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace.authoring.dag import scope
+from headrace.authoring.dag.arguments import signature_of
 from headrace.authoring.dag.conditions import run_if, skip_if
 from headrace.authoring.dag.configuration import import_string, provider_infos
 from headrace.authoring.dag.context import CONTEXT_KEYS
@@ -268,7 +269,7 @@ def _operator_class(flavour: str) -> Any:
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
     """The function's signature, in which everything that the context provides is optional."""
-    signature = inspect.signature(function)
+    signature = signature_of(function)
     parameters = list(signature.parameters.values())
     if parameters and parameters[0].name == "self":
         raise TypeError(f"@task takes plain functions, `{function.__name__}` is a method")
