@@ -53,8 +53,8 @@ def _one_of(column: str, values: tuple[str, ...]) -> str:
 
 
 def _where(condition: str) -> dict[str, Any]:
-    """The same partial index on both databases."""
-    return {"sqlite_where": text(condition), "postgresql_where": text(condition)}
+    """What makes an index a partial one."""
+    return {"info": {"where": condition}}
 
 
 project = Table(
@@ -563,3 +563,12 @@ schema_version = Table(
 
 VERSIONS = ("0001",)
 """Every schema version that this release knows, oldest first; the last is the one it needs."""
+
+
+def schema_for(dialect: str) -> MetaData:
+    """The tables, ready to be created or compared in a database of this SQLAlchemy dialect."""
+    for index in (index for table in metadata.tables.values() for index in table.indexes):
+        if "where" in index.info:
+            # Not where the index is made: to be told an option of a dialect, SQLAlchemy imports all its drivers.
+            index.dialect_options[dialect]["where"] = text(index.info["where"])
+    return metadata

@@ -8,7 +8,7 @@ from sqlalchemy import insert, inspect, select
 
 from headrace.errors import SchemaError, StoreUnreachableError
 from headrace.store.database import Database, Transaction
-from headrace.store.schema import VERSIONS, counter, metadata, pool, schema_version
+from headrace.store.schema import VERSIONS, counter, pool, schema_for, schema_version
 from headrace.store.sql import Sql
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -79,7 +79,7 @@ def _create(tx: Transaction, default_pool_slots: int) -> None:
         tx.change(CREATE_SEQUENCE)
     if current_version_in(tx) is not None:
         return  # another process created it while we waited for the lock
-    metadata.create_all(tx.connection)
+    schema_for(tx.connection.dialect.name).create_all(tx.connection)
     tx.execute(insert(schema_version).values(version_num=VERSIONS[-1]))
     tx.execute(insert(counter).values(name="task", next=1))
     tx.execute(insert(pool).values(name=DEFAULT_POOL, slots=default_pool_slots))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from alembic import context
 
-from headrace.store.schema import metadata, schema_version
+from headrace.store.schema import schema_for, schema_version
 
+connection = context.config.attributes["connection"]
 context.configure(
-    connection=context.config.attributes["connection"],
-    target_metadata=metadata,
+    connection=connection,
+    target_metadata=schema_for(connection.dialect.name),
     version_table=schema_version.name,
 )
 with context.begin_transaction():
