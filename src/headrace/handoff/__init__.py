@@ -47,7 +47,7 @@ from headrace.handoff.messages import (
     ToTask,
 )
 from headrace.handoff.revisions import KEPT_BYTES, content_digest
-from headrace.handoff.session_ids import session_uuid
+from headrace.handoff.stable_ids import session_uuid, stable_uuid
 from headrace.handoff.triggers import (
     Asked,
     Fired,
@@ -115,6 +115,7 @@ __all__ = [
     "may_reuse",
     "send",
     "session_uuid",
+    "stable_uuid",
     "user_traceback",
     "value_of",
 ]

@@ -11,7 +11,9 @@ import contextlib
 import importlib
 import importlib.util
 import json
+import sys
 from collections.abc import Iterator
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +93,27 @@ def import_libraries(survey: Survey) -> None:
     for name in sorted(_libraries(survey)):
         with contextlib.suppress(Exception, SystemExit):
             importlib.import_module(name)
+
+
+def find_modules(survey: Survey) -> None:
+    """Find the modules of `py>` tasks, so that their processes need not look through the whole path for them."""
+    found: dict[str, list[ModuleSpec | None]] = {}
+    for folder, command in survey.commands:
+        name = command.partition(".")[0]
+        found.setdefault(name, []).append(PathFinder.find_spec(name, [*sys.path, str(folder), str(survey.root)]))
+    sys.meta_path.insert(0, FoundModules(found))
+
+
+class FoundModules:
+    """A finder for modules whose place is known, unless tasks in several folders mean different ones by a name."""
+
+    def __init__(self, found: dict[str, list[ModuleSpec | None]]) -> None:
+        self._specs = {
+            name: specs[0] for name, specs in found.items() if len({spec and spec.origin for spec in specs}) == 1
+        }
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        return self._specs.get(name)
 
 
 def _libraries(survey: Survey) -> set[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,16 @@ from headrace.authoring.dig import (
 )
 from headrace.definition import Node, Workflow
 from headrace.errors import HeadraceError, did_you_mean
-from headrace.handoff import Channel, RunContext, Source, TaskError, TaskRequest, TaskResult, user_traceback
+from headrace.handoff import (
+    Channel,
+    RunContext,
+    Source,
+    TaskError,
+    TaskRequest,
+    TaskResult,
+    stable_uuid,
+    user_traceback,
+)
 from headrace.operators.dig import (
     Job,
     OperatorError,
@@ -33,7 +41,7 @@ from headrace.operators.dig import (
     find_operator,
     working_folder,
 )
-from headrace.runner.dig_preparation import Survey, import_libraries, import_operators
+from headrace.runner.dig_preparation import Survey, find_modules, import_libraries, import_operators
 from headrace.template.javascript import Evaluator, merge
 
 log = logging.getLogger(__name__)
@@ -44,8 +52,6 @@ _RETRY_COUNT = "retry_count"
 _NOTHING = ".operators.dig.rehearsed.nothing"
 _DIRECTIVES = frozenset(("_command", "_check", "_retry", "_secrets"))
 """Keys of a task that no operator needs to ask for."""
-_IDENTITIES = uuid.UUID("5f2b7a52-0c8e-5b0c-8f57-3a4f2ad0a6d1")
-"""Namespace of the tasks' identities; any fixed one will do."""
 
 
 def run_dig_task(file: DigFile, request: TaskRequest, channel: Channel) -> TaskResult:
@@ -106,8 +112,7 @@ def _job(file: DigFile, request: TaskRequest, values: dict[str, Any], channel: C
 
 def _identity(request: TaskRequest) -> str:
     run = request.run
-    parts = (run.project, run.workflow, run.run_key, request.key, request.task_id, request.first_started_at)
-    return str(uuid.uuid5(_IDENTITIES, "\n".join(str(part) for part in parts)))
+    return stable_uuid(run.project, run.workflow, run.run_key, request.key, request.task_id, request.first_started_at)
 
 
 def _success(request: TaskRequest, outcome: Outcome) -> TaskResult:
@@ -192,6 +197,7 @@ def prepare(file: DigFile) -> None:
     _evaluator.warm_up(survey.text)
     import_operators(survey)
     import_libraries(survey)
+    find_modules(survey)
 
 
 def rehearsal(file: DigFile) -> tuple[Callable[[DigFile, TaskRequest, Channel], TaskResult], DigFile, TaskRequest]:

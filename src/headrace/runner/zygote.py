@@ -6,6 +6,7 @@ executor is gone, however it went, every process group below this one is killed.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import gc
 import os
@@ -177,7 +178,16 @@ def _load(message: Load, chosen: Pinned, control: socket.socket) -> tuple[Run, A
         leave_loading()
     if not message.runner:
         prepare(source.language, file)
+    _choose_temporary_folder()
     return announcing(run, chosen.notice), file
+
+
+def _choose_temporary_folder() -> None:
+    """Let the library try out folders once: each child that needs one would otherwise write and delete a file first."""
+    if (tempfile := sys.modules.get("tempfile")) is not None:
+        # Where there is no such folder, the task that needs one hears of it.
+        with contextlib.suppress(OSError):
+            tempfile.gettempdir()
 
 
 def _ask_executor(control: socket.socket, verb: str, args: dict[str, Any]) -> Any:

@@ -73,9 +73,14 @@ def _surroundings(job: Job, values: dict[str, Any], variables: dict[str, str]) -
             yield
     finally:
         sys.path[:] = path
-        for key in set(os.environ) - set(environment):
-            del os.environ[key]
-        os.environ.update(environment)
+        _restore_environment(environment)
+
+
+def _restore_environment(wanted: dict[str, str]) -> None:
+    now = dict(os.environ)
+    for key in now.keys() - wanted.keys():
+        del os.environ[key]
+    os.environ.update(wanted.items() - now.items())
 
 
 def _run_script(job: Job, python: list[str], script: str, values: dict[str, Any], variables: dict[str, str]) -> Outcome:
