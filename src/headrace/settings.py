@@ -451,8 +451,6 @@ def _parsed(text: str, kind: Any) -> Any:
         return {"true": True, "1": True, "false": False, "0": False}.get(text.strip().lower(), text)
     if typing.get_origin(kind) is tuple:
         return [part.strip() for part in text.split(",") if part.strip()]
-    if kind is bool:
-        return {"true": True, "false": False}.get(text.strip().lower(), text)
     return text
 
 

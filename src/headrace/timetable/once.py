@@ -2,43 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
+from headrace.timetable.endless import NeverTimetable
 from headrace.timetable.slots import DUE_LIMIT, Due, Slot
 
 
 @dataclass(frozen=True, slots=True)
-class OnceTimetable:
+class OnceTimetable(NeverTimetable):
     """One run, for the start of the schedule, or for the moment at which the workflow is first seen."""
 
     start: datetime | None
     end: datetime | None
 
-    @property
-    def is_periodic(self) -> bool:
-        return False
-
     def first(self, now: datetime) -> Slot | None:
         slot = self.slot_at(self.start or now)
         return slot if self.end is None or slot.logical_time <= self.end else None
-
-    def following(self, slot: Slot) -> Slot | None:
-        return None
-
-    def previous(self, slot: Slot) -> Slot | None:
-        return None
-
-    def slots_from(self, instant: datetime) -> Iterator[Slot]:
-        return iter(())
-
-    def slot_at(self, logical_time: datetime) -> Slot:
-        instant = logical_time.astimezone(UTC)
-        return Slot(instant, instant, instant, instant)
-
-    def manual(self, at: datetime) -> Slot:
-        return self.slot_at(at)
 
     def due(self, last: Slot | None, now: datetime, *, seen_at: datetime | None = None, limit: int = DUE_LIMIT) -> Due:
         return self.due_from(None if last else self.first(seen_at or now), now, limit=limit)
