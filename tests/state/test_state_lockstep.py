@@ -35,6 +35,11 @@ def test_each_index_goes_on_without_waiting_for_the_others():
     assert run.attempt.state == "success"
 
 
+def test_all_of_them_are_expanded_as_soon_as_the_length_is_known():
+    run = chain_of_two()
+    assert {run.state(f"b[{index}]") for index in (0, 1)} == {"none"}
+
+
 def test_a_failure_stops_only_its_own_index():
     run = chain_of_two()
     run.fail("a[1]")

@@ -7,7 +7,7 @@ import threading
 import msgspec
 import pytest
 from sqlalchemy import select
-from store_bench import Bench, flow, node
+from store_bench import Bench, flow, node, report
 
 from headrace.definition import Deferral, Retry
 from headrace.handoff import Fired, TaskError
@@ -77,6 +77,13 @@ def test_a_wait_has_a_trigger_until_it_ends(bench):
     assert (claimed.path, claimed.arguments, claimed.key, claimed.try_number) == ("a.Trigger", {"n": 1}, "a", 1)
     fire(bench, Fired(trigger_id=claimed.id, event={"x": [1]}))
     assert (bench.states(attempt_id), rows(bench)) == ({"a": "scheduled"}, [])
+
+
+def test_a_wait_that_ends_where_it_begins_leaves_no_trigger(bench):
+    attempt_id = bench.start(flow(node("a"), node("b"), fails_fast=True))
+    waiting, failing = sorted(bench.claim(bench.agent()), key=lambda task: task.key)
+    bench.record(report(waiting, "deferred", deferral=FOR_A_DAY), report(failing, "failed"))
+    assert (bench.states(attempt_id), rows(bench)) == ({"a": "skipped", "b": "failed"}, [])
 
 
 def test_a_task_that_goes_on_is_told_the_event_and_keeps_its_values_and_its_start(bench):

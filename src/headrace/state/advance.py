@@ -338,8 +338,10 @@ class Advance:
                 self._agenda.abandon(task, State.SKIPPED, Actor.ADVANCE)
         self._agenda.credit_finished()
         count_children(self._graph, [task for task in resumed if task.children])
-        mapped = [task.id for task in resumed if task.kind == "mapped"]
-        self._agenda.count_upstream([link.far for link in self._graph.downstream(mapped)])
+        # Instances are among them: in lockstep they count what they wait for, and whoever waits for them counts them.
+        mapped = [task for task in resumed if task.kind == "mapped"]
+        behind = [link.far for link in self._graph.downstream([task.id for task in mapped])]
+        self._agenda.count_upstream([*mapped, *behind])
         for task in done:
             if task.decision is not None:
                 self._decide(task, **msgspec.json.decode(task.decision))

@@ -68,6 +68,10 @@ def _set_instances(agenda: Agenda, task: Task, existing: Sequence[Task], count: 
         _expect_more(agenda, task, downstream, count)
     if lockstep_of(agenda.graph, task):
         agenda.count_upstream([task])
+        # What those behind it are mapped over is known as well: whoever looks at a run finds all of them expanded.
+        for link in downstream:
+            if are_in_step(agenda.graph, task, link.far):
+                agenda.touch(link.far)
         return
     for instance in opening:
         agenda.schedule(instance, Actor.ADVANCE, is_new_try=True)

@@ -336,7 +336,9 @@ class RunGraph:
         update_tasks(self._tx, dirty)
         insert_tasks(self._tx, list(self._added.values()), self._edges)
         release_triggers(self._tx, self._released)
-        insert_triggers(self._tx, self._triggers, self.new_ids(len(self._triggers)), self._now)
+        # The transaction may have ended a task that it let wait: another one failed, and the workflow fails fast.
+        waiting = [(task, deferral) for task, deferral in self._triggers if task.state is State.DEFERRED]
+        insert_triggers(self._tx, waiting, self.new_ids(len(waiting)), self._now)
         self._released, self._triggers = [], []
         for attempt in self._attempts.values():
             if attempt.is_changed:
