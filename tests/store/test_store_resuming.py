@@ -7,8 +7,8 @@ import pytest
 from store_bench import Bench, flow, group, node
 
 from headrace.definition import Length, Node
-from headrace.store import AttemptPlan, add_attempt, latest_attempt, start_queued_runs
-from headrace.store.schema import attempt, task
+from headrace.store import AttemptPlan, add_attempt, latest_attempt, schema, start_queued_runs
+from headrace.store.schema import attempt
 
 RESULT = {"return_value": msgspec.Raw(b'"kept"')}
 
@@ -241,18 +241,20 @@ def test_resuming_again_and_again_loses_nothing(bench, generations):
     assert runs.params("+end") == {"x": 1}
 
 
-@pytest.mark.parametrize("ending", ["success", "skipped"])
-def test_instances_in_lockstep_that_are_carried_over_know_what_they_wait_for(bench, ending):
+def test_instances_in_lockstep_that_are_carried_over_know_what_they_wait_for(bench):
     def step(key, *upstream):
-        return node(key, *upstream, kind="mapped", expand=Length(op="literal", length=2), lockstep="g")
+        return node(key, *upstream, kind="mapped", expand=Length(op="result", task="list"), lockstep="g")
 
-    runs = Runs(bench, flow(node("first"), step("a", "first"), step("b", "a"), node("last", "b")))
-    runs.work(**{"a[0]": {"outcome": ending}, "a[1]": FAIL})
+    def counted():
+        rows = bench.rows(schema.task, schema.task.c.attempt_id == runs.attempt)
+        return {(row.key, row.map_index): (row.expected, row.succeeded) for row in rows if row.map_index >= 0}
+
+    runs = Runs(bench, flow(node("list"), step("x", "list"), step("y", "x"), node("last", "y")))
+    runs.work(list=lengths(1), last=FAIL)
+    before = counted()
+    assert before == {("x", 0): (1, 1), ("y", 0): (1, 1)}
     runs.resume()
-    counters = {(row.key, row.map_index): (row.expected, row.succeeded) for row in tasks_of(runs)}
-    assert {counters["a", index] for index in (0, 1)} == {(1, 1)}
-    assert counters["b", 1] == (1, 0)
-
-
-def tasks_of(runs: Runs):
-    return runs.bench.rows(task, task.c.attempt_id == runs.attempt)
+    assert counted() == before, "everything is carried over"
+    runs.work(last=FAIL)
+    runs.resume(AttemptPlan(carried=("y",)))
+    assert counted() == {("y", 0): (1, 0)}, "what is not carried over is still to come"
