@@ -148,3 +148,13 @@ def test_a_mistake_of_ours_leaves_a_report_and_no_traceback(headrace):
     assert "Traceback" not in done.err
     (report,) = (headrace.home / "crashes").iterdir()
     assert "ZeroDivisionError" in report.read_text()
+
+
+def test_folder_to_push_that_does_not_exist_names_the_nearest_one(headrace):
+    (headrace.folder / "reports").mkdir()
+    folder = str(headrace.folder / "report")
+    refused(headrace("push", "demo", "--project", folder), "does not exist", "did you mean `reports`?")
+
+
+def test_help_is_offered_for_the_command_as_it_was_typed(headrace):
+    refused(headrace("backfill", "demo", "daily"), "missing option `-f` / `--from`", "`headrace backfill --help`")

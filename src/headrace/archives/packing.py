@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headrace.archives.ignoring import IgnoreRule, glob_rules, is_ignored
-from headrace.errors import UsageError
+from headrace.errors import UsageError, did_you_mean
 
 _IGNORE_FILE = ".digdagignore"
 _KEPT_NAMES = (".airflowignore", ".headraceignore")
@@ -34,7 +34,7 @@ class _Entry(NamedTuple):
 def pack(folder: Path, *, copies_outgoing_links: bool = False, max_bytes: int | None = None) -> bytes:
     """The archive of a folder. A link that leads out of the folder is refused, or its target copied if asked for."""
     if not folder.is_dir():
-        raise UsageError(f"the project's folder `{folder}` does not exist")
+        raise UsageError(f"the project's folder `{folder}` does not exist", hint=_nearest(folder))
     root = folder.resolve()
     buffer = io.BytesIO()
     total = 0
@@ -125,3 +125,10 @@ def _too_large(folder: Path, max_bytes: int) -> UsageError:
         f"the files of `{folder}` are more than {max_bytes / 1024 / 1024:g} MB",
         hint="list what tasks do not need in `.digdagignore`, or raise `limits.max_archive_bytes`",
     )
+
+
+def _nearest(folder: Path) -> str | None:
+    try:
+        return did_you_mean(folder.name, [one.name for one in folder.parent.iterdir() if one.is_dir()])
+    except OSError:
+        return None

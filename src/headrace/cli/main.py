@@ -194,8 +194,15 @@ def _of_click(error: click.ClickException) -> tuple[str, str | None]:
         options = [name for one in (error.ctx.command.params if error.ctx else ()) for name in one.opts]
         return f"there is no option `{error.option_name}`", did_you_mean(error.option_name, options)
     text = error.format_message().strip().rstrip(".").replace("'", "`")
-    path = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "headrace"
-    return text[:1].lower() + text[1:], f"`{path} --help` shows how it is used"
+    return text[:1].lower() + text[1:], f"`{_shown_path(error)} --help` shows how it is used"
+
+
+def _shown_path(error: click.ClickException) -> str:
+    """The command that the user typed; what it means by itself may be one that nobody types."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    while context is not None and context.command.hidden:
+        context = context.parent
+    return "headrace" if context is None else context.command_path
 
 
 def _complain(message: str, hint: str | None, code: int) -> int:
