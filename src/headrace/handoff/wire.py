@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -26,11 +27,17 @@ def send(sock: socket.socket, message: Any) -> None:
     sock.sendall(frame(message))
 
 
+@lru_cache(maxsize=32)
+def _decoder_of(message_type: Any) -> msgspec.json.Decoder[Any]:
+    """Made once for all streams of a type: making it takes longer than decoding a message."""
+    return msgspec.json.Decoder(message_type)
+
+
 class Reader(Generic[T]):
     """Cuts a byte stream back into messages of one type; usable with blocking and non-blocking sockets."""
 
     def __init__(self, message_type: Any) -> None:
-        self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(message_type)
+        self._decoder: msgspec.json.Decoder[T] = _decoder_of(message_type)
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[T]:

@@ -114,10 +114,14 @@ class Configuration:
 
     def set(self, section: str, option: str, value: str) -> None:
         """For this process only."""
-        self._set[section.lower(), option.lower()] = str(value)
+        self._set = {**self._set, (section.lower(), option.lower()): str(value)}
 
     def remove_option(self, section: str, option: str, remove_default: bool = True) -> None:
-        self._set.pop((section.lower(), option.lower()), None)
+        self._set = {key: value for key, value in self._set.items() if key != (section.lower(), option.lower())}
+
+    def sources(self, variable: str) -> tuple[Any, ...]:
+        """What an option is made of that this environment variable sets: equal as long as it cannot have changed."""
+        return (*map(os.environ.get, (variable, "AIRFLOW_HOME", "AIRFLOW_CONFIG")), self._set)
 
     def add_section(self, section: str) -> None:
         """A section is there as soon as it has an option."""

@@ -157,8 +157,20 @@ class BaseXCom:
 _NOTHING = object()
 
 
+_last_choice: tuple[Any, Any] = (None, None)
+
+
 def backend() -> Any:
     """The class that the configuration names, or ours."""
+    # Every mapped task asks, and finding out again would copy a tenth of the pages that its process copies.
+    global _last_choice
+    sources = conf.sources("AIRFLOW__CORE__XCOM_BACKEND")
+    if _last_choice[0] != sources:
+        _last_choice = (sources, _chosen_backend())
+    return _last_choice[1]
+
+
+def _chosen_backend() -> Any:
     path = conf.get("core", "xcom_backend", fallback="")
     if path in _OURS:
         return BaseXCom
