@@ -67,8 +67,9 @@ def record_results(
 
     `max_tasks` is how many tasks a run may have; a result that would add more is a failure.
     """
-    graph.lock(report.attempt_id for report in reports)
-    tasks = {task.id: task for task in graph.load_with_parents([report.result.task_id for report in reports])}
+    attempts = {report.attempt_id for report in reports}
+    ended = graph.load_with_parents([report.result.task_id for report in reports], locking=attempts)
+    tasks = {task.id: task for task in ended}
     accepted, stale = _sort_out(tasks, reports)
     accepted = [r._replace(result=vetted(graph, tasks[r.result.task_id], r.result)) for r in accepted]
     if max_tasks is not None:

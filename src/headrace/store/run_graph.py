@@ -154,23 +154,35 @@ class RunGraph:
 
     def lock(self, attempt_ids: Iterable[int]) -> None:
         """Become the only one that advances these attempts until the transaction ends."""
-        for row in self._tx.run(LOCK_ATTEMPTS, {"ids": sorted(set(attempt_ids) - self._attempts.keys())}):
-            self._attempts[row[0]] = Attempt(*row[:-1])
-            self._plans[row[0]] = row[-1]
+        self._take_locked(self._ask_to_lock(attempt_ids))
 
     def plan(self, attempt_id: int) -> AttemptPlan:
         """What was asked for when the attempt was made."""
         return plan_from_json(self._plans.get(attempt_id))
 
-    def load_with_parents(self, ids: Collection[int]) -> list[Task]:
-        """Read tasks that end, with the parents and the downstream tasks that will hear of it."""
-        ids = list(ids)
+    def load_with_parents(self, ids: Collection[int], *, locking: Iterable[int] = ()) -> list[Task]:
+        """Read tasks that end, with the parents and the downstream tasks that will hear of it.
+
+        The attempts in `locking` are locked first. Sent together: the server reads the tasks when it has the lock.
+        """
+        ids, locking = list(ids), list(locking)
+        locked = self._ask_to_lock(locking) if locking else None
         tasks = self._tx.ask(TASKS_AND_PARENTS, {"ids": ids})
         downstream = self._tx.ask(DOWNSTREAM, {"ids": ids})
+        if locked is not None:
+            self._take_locked(locked)
         for row in tasks.rows():
             self._known(to_task(row))
         self._link(ids, downstream)
         return [self._tasks[task_id] for task_id in ids if task_id in self._tasks]
+
+    def _ask_to_lock(self, attempt_ids: Iterable[int]) -> Reply:
+        return self._tx.ask(LOCK_ATTEMPTS, {"ids": sorted(set(attempt_ids) - self._attempts.keys())})
+
+    def _take_locked(self, locked: Reply) -> None:
+        for row in locked.rows():
+            self._attempts[row[0]] = Attempt(*row[:-1])
+            self._plans[row[0]] = row[-1]
 
     # ---- state.Graph -------------------------------------------------------------------------------------------
 

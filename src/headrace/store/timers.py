@@ -142,8 +142,8 @@ def wake_due_tasks(tx: Transaction, now: int, limit: int = 500) -> Woken:
     if not rows:
         return Woken(0, 0, [])
     graph = RunGraph(tx, now)
-    graph.lock(attempt_id for _, attempt_id in rows)
-    loaded = graph.load_with_parents([task_id for task_id, _ in rows])
+    attempts = {attempt_id for _, attempt_id in rows}
+    loaded = graph.load_with_parents([task_id for task_id, _ in rows], locking=attempts)
     due = [task for task in loaded if task.due_at is not None and task.due_at <= now]
     held = [task for task in due if task.state in HELD]
     advance = Advance(graph)
