@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-import msgspec
 from sqlalchemy import Connection, CursorResult, Engine, Executable, create_engine, event, make_url
 from sqlalchemy import exc as sa_errors
 from sqlalchemy.pool import NullPool
@@ -25,7 +24,6 @@ from headrace.store.sqlite_line import SqliteLine
 
 T = TypeVar("T")
 
-_json = msgspec.json.Encoder()
 BUSY_SECONDS = 30
 FROZEN_SECONDS = 10
 """PostgreSQL ends a transaction in which nothing was asked for so long: a process that froze in the middle of one must
@@ -56,6 +54,8 @@ class Line(Protocol):
     has_answered: bool
 
     def ask(self, statement: Sql, parameters: Mapping[str, Any], check: Check | None = None) -> Reply: ...
+
+    def ask_each(self, statement: Sql, rows: Sequence[Any], check: Check | None = None) -> None: ...
 
     def flush(self) -> None: ...
 
@@ -114,21 +114,12 @@ class Transaction:
         self.ask(statement, parameters)
 
     def write_each(self, statement: Sql, rows: Sequence[Any], check: Check | None = None) -> None:
-        """Run a statement that reads `ROWS(:rows)`, with structs or mappings as rows.
+        """Run a statement that reads `ROWS(:rows)`, with structs of plain values, or mappings, as rows.
 
         `check` is told how many rows it changed, before the transaction ends.
         """
         self._database.statements += 1
-        self._line.ask(statement, {"rows": _json.encode(rows).decode()}, check)
-
-    def insert_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> int:
-        """SQLite only: one prepared statement for many rows, which beats reading them from JSON when there are many."""
-        self._database.statements += 1
-        cursor = self._connection.connection.cursor()
-        cursor.executemany(statement, rows)
-        changed = int(cursor.rowcount)
-        cursor.close()
-        return changed
+        self._line.ask_each(statement, rows, check)
 
     def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
         """Run a SQLAlchemy Core statement."""

@@ -10,9 +10,12 @@ import select
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from headrace.errors import HeadraceError
 from headrace.store.sql import Check, Sql
 
+_json = msgspec.json.Encoder()
 _Sent = tuple[str, list[bytes | None], "PostgresReply"]
 
 _CONNECTION_OK = 0
@@ -72,6 +75,10 @@ class PostgresLine:
         values = [self._encoded(parameters[name]) for name in statement.postgres_parameters]
         self._waiting.append((statement.postgres, values, reply))
         return reply
+
+    def ask_each(self, statement: Sql, rows: Sequence[Any], check: Check | None = None) -> None:
+        """Send a statement that reads these rows, structs or mappings, at the latest when an answer is asked for."""
+        self.ask(statement, {"rows": _json.encode(rows).decode()}, check)
 
     def settle(self) -> None:
         """Send what was kept back if somebody has to look at an answer before anything else may happen."""

@@ -1,7 +1,8 @@
 """Hot statements: plain SQL text with bound parameters, written once and rendered once per database.
 
 Three things are spelled differently by the two databases, and only these are rendered: `IN :ids[]` takes a list
-parameter; `ROWS(:rows)` reads a list of rows as a table; `[[postgres: …]]` is left out on SQLite.
+parameter; `ROWS(:rows)` reads a list of rows as a table, or on SQLite one of them at a time; `[[postgres: …]]` is left
+out on SQLite.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class Sql:
         """`rows` names the columns of `ROWS(:rows)` with their PostgreSQL types."""
         # Known here, because asking a driver for it makes it describe every column of every answer.
         self.has_rows = _WITHOUT_ROWS.match(text) is None or "RETURNING" in text
+        self.columns = tuple(name for name, _ in rows)
         self.sqlite = _for_sqlite(text, rows)
         self.postgres, self.postgres_parameters = _for_postgres(text, rows)
 
@@ -39,8 +41,8 @@ def _keep_only(text: str, dialect: str) -> str:
 
 
 def _for_sqlite(text: str, rows: Sequence[tuple[str, str]]) -> str:
-    columns = ", ".join(f"value ->> '$.{name}' AS \"{name}\"" for name, _ in rows)
-    text = text.replace("ROWS(:rows)", f"(SELECT {columns} FROM json_each(:rows))")
+    columns = ", ".join(f'? AS "{name}"' for name, _ in rows)
+    text = text.replace("ROWS(:rows)", f"(SELECT {columns})")
     return _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", _keep_only(text, "sqlite"))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -10,6 +11,11 @@ import msgspec
 from headrace.store.sql import Check, Sql
 
 _json = msgspec.json.Encoder()
+
+
+def _bound(value: Any) -> Any:
+    """The value as the driver takes it: documents are text."""
+    return _json.encode(value).decode() if isinstance(value, msgspec.Raw | dict | list | tuple) else value
 
 
 class SqliteReply:
@@ -47,6 +53,16 @@ class SqliteLine:
         if check is not None:
             check(reply.changed())
         return reply
+
+    def ask_each(self, statement: Sql, rows: Sequence[Any], check: Check | None = None) -> None:
+        """Run a statement once for each row: prepared once, it is faster than one that reads rows from JSON."""
+        if isinstance(rows[0], Mapping):
+            values: Iterable[Any] = ([_bound(row.get(name)) for name in statement.columns] for row in rows)
+        else:
+            values = map(attrgetter(*statement.columns), rows)
+        self._cursor.executemany(statement.sqlite, values)
+        if check is not None:
+            check(self._cursor.rowcount)
 
     def settle(self) -> None:
         """Nothing is ever kept back."""

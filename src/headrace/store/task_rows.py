@@ -31,8 +31,6 @@ SELECTED = ", ".join(f"task.{name}" for name in TASK_COLUMNS)
 """Every column of a task, in the order of the fields of `Task`."""
 
 _STATE_AT = TASK_COLUMNS.index("state")
-_FEW = 64
-"""Up to this many rows go in one statement as JSON; beyond it SQLite is faster with one prepared statement."""
 
 
 def _typed(names: Sequence[str]) -> list[tuple[str, str]]:
@@ -47,10 +45,6 @@ UPDATE_TASKS = Sql(
     """,
     rows=_typed(("id", "version", *CHANGING_COLUMNS)),
 )
-_UPDATE_TASK_SQLITE = (
-    f"UPDATE task SET version = version + 1, {', '.join(f'{name} = ?' for name in CHANGING_COLUMNS)}"
-    " WHERE id = ? AND version = ?"
-)
 # Only claims look at it, so that nobody else carries it around: among equals the run of the earliest time goes first.
 _TURN = (
     "(SELECT coalesce(run.logical_at, run.run_after) FROM attempt JOIN run ON run.id = attempt.run_id"
@@ -63,10 +57,6 @@ INSERT_TASKS = Sql(
     """,
     rows=_typed(TASK_COLUMNS),
 )
-_INSERT_TASK_SQLITE = (
-    f"INSERT INTO task ({', '.join(TASK_COLUMNS)}, turn_at) VALUES ({', '.join('?' * len(TASK_COLUMNS))},"
-    f" {_TURN.format(attempt_id='?' + str(TASK_COLUMNS.index('attempt_id') + 1))})"
-)
 
 INSERT_EDGES = Sql(
     """
@@ -75,7 +65,6 @@ INSERT_EDGES = Sql(
     """,
     rows=(("upstream_id", "bigint"), ("downstream_id", "bigint"), ("is_setup", "boolean")),
 )
-_INSERT_EDGE_SQLITE = "INSERT INTO edge (upstream_id, downstream_id, is_setup) VALUES (?, ?, ?)"
 
 _EVENT_COLUMNS = Event._fields
 INSERT_EVENTS = Sql(
@@ -85,9 +74,6 @@ INSERT_EVENTS = Sql(
         ("try_number", "integer"), ("at", "bigint"), ("reason", "text"),
     ),
 )  # fmt: skip
-_INSERT_EVENT_SQLITE = (
-    f"INSERT INTO event ({', '.join(_EVENT_COLUMNS)}) VALUES ({', '.join('?' * len(_EVENT_COLUMNS))})"
-)
 
 
 def to_task(row: Sequence[Any]) -> Task:
@@ -104,15 +90,7 @@ def update_tasks(tx: Transaction, tasks: Sequence[Task]) -> None:
     """
     if not tasks:
         return
-    check = partial(_all_changed, len(tasks))
-    if tx.dialect == "sqlite" and len(tasks) > _FEW:
-        rows = [
-            (*(getattr(task, name) for name in CHANGING_COLUMNS), task.id, task.version)
-            for task in tasks
-        ]  # fmt: skip
-        check(tx.insert_many(_UPDATE_TASK_SQLITE, rows))
-    else:
-        tx.write_each(UPDATE_TASKS, tasks, check)
+    tx.write_each(UPDATE_TASKS, tasks, partial(_all_changed, len(tasks)))
     for task in tasks:
         task.version += 1
 
@@ -125,22 +103,12 @@ def _all_changed(expected: int, changed: int) -> None:
 def insert_tasks(tx: Transaction, tasks: Sequence[Task], edges: Sequence[Edge]) -> None:
     """Add tasks with the edges between them."""
     if tasks:
-        if tx.dialect == "sqlite" and len(tasks) > _FEW:
-            tx.insert_many(_INSERT_TASK_SQLITE, [msgspec.structs.astuple(task) for task in tasks])
-        else:
-            tx.write_each(INSERT_TASKS, tasks)
+        tx.write_each(INSERT_TASKS, tasks)
     if edges:
-        if tx.dialect == "sqlite" and len(edges) > _FEW:
-            tx.insert_many(_INSERT_EDGE_SQLITE, edges)
-        else:
-            tx.write_each(INSERT_EDGES, [edge._asdict() for edge in edges])
+        tx.write_each(INSERT_EDGES, [edge._asdict() for edge in edges])
 
 
 def insert_events(tx: Transaction, events: Sequence[Event]) -> None:
     """Record applied changes."""
-    if not events:
-        return
-    if tx.dialect == "sqlite" and len(events) > _FEW:
-        tx.insert_many(_INSERT_EVENT_SQLITE, events)
-    else:
+    if events:
         tx.write_each(INSERT_EVENTS, [event._asdict() for event in events])
