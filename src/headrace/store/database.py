@@ -19,6 +19,7 @@ from sqlalchemy import exc as sa_errors
 from sqlalchemy.pool import NullPool
 
 from headrace.errors import ConflictError, StoreError, StoreUnreachableError
+from headrace.store.outage import Outage
 from headrace.store.postgres_line import PostgresLine
 from headrace.store.sql import Check, Sql
 from headrace.store.sqlite_line import SqliteLine
@@ -174,6 +175,7 @@ class Database:
         self._lock = threading.Lock()
         self._shared: dict[Any, Any] = {}
         self._engine = _engine(self.url)
+        self.outage = Outage(self.display_name)
 
     def shared(self, factory: Callable[[], T]) -> T:
         """One object per factory and database."""
@@ -239,6 +241,8 @@ class Database:
         except BaseException:
             self._abort(tx)
             raise
+        if self.outage.is_on:
+            self.outage.end()
         tx.close()
         for action in tx.after_commit:
             action()
