@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
+from headrace.errors import HeadraceError
 from headrace.executor import verdicts
 from headrace.executor.contract import Contents, Questions
 from headrace.executor.loop import Loop
@@ -111,8 +112,11 @@ class Fleet:
             return None
         try:
             return self._contents(source)
-        except Exception:
+        except HeadraceError as error:
             # Needed only if the file has changed, and then the try's log says that there was nothing.
+            log.warning("could not look up the saved revision of `%s`: %s", source.file, error.message)
+            return None
+        except Exception:
             log.exception("could not look up the saved revision of `%s`", source.file)
             return None
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from headrace.clock import Clock, from_micros, to_micros
-from headrace.errors import HeadraceError, StoreUnreachableError
+from headrace.errors import ConflictError, HeadraceError, StoreError
 from headrace.scheduler.age_keeper import AgeKeeper
 from headrace.scheduler.deadline_keeper import DeadlineKeeper
 from headrace.scheduler.past_follower import PastFollower
@@ -121,17 +121,13 @@ class Scheduler:
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> None:
         """Tick until told to stop, also through times when the database is away."""
-        failures = 0
         while not self._stopped.is_set() and not stop():
             try:
                 now = self._clock.now()
                 if not self.tick():
                     self._sleep(now)
-                failures = 0
-            except StoreUnreachableError as error:
-                failures += 1
-                _log.warning("the scheduler waits for the database: %s", error.message)
-                self._stopped.wait(_wait_seconds(failures))
+            except StoreError as error:
+                self._stopped.wait(self._store.outage.met(error, _FIRST_WAIT_SECONDS))
         self._store.close()
 
     def tick(self) -> int:
@@ -142,7 +138,9 @@ class Scheduler:
     def _serve(self, beat: _Beat, now: datetime) -> int:
         try:
             done = beat.service.tick(now)
-        except StoreUnreachableError:
+        except ConflictError as error:
+            _log.warning("the %s could not do its work: %s", beat.service.name, error.message)
+        except StoreError:
             raise
         except HeadraceError as error:
             _log.warning("the %s could not do its work: %s", beat.service.name, error.message)

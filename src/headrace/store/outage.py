@@ -23,6 +23,11 @@ class Outage:
         self._began_at = 0.0
         self.is_on = False
 
+    @property
+    def seconds(self) -> float:
+        """How long it has lasted; 0: there is none."""
+        return time.monotonic() - self._began_at if self.is_on else 0.0
+
     def met(self, error: StoreError, first_wait_seconds: float = 0.2) -> float:
         """Note a failure. How long to wait before the next attempt: the longer it lasts, the longer, within a bound."""
         with self._lock:
