@@ -130,11 +130,16 @@ class Serving:
 
 
 def serve_agent(
-    parts: Parts, *, slots: int | None, queues: tuple[str, ...] | None, name: str, drain_seconds: float
+    parts: Parts,
+    *,
+    slots: int | None = None,
+    queues: tuple[str, ...] | None = None,
+    name: str = "",
+    drain_seconds: float | None = None,
 ) -> AgentServer:
-    """An agent with processes on this machine."""
+    """An agent with processes on this machine, as the settings want it where nothing else is said."""
     agent = parts.agent(parts.local_executor(slots), slots=slots, queues=queues, name=name)
-    return AgentServer(agent, drain_seconds)
+    return AgentServer(agent, parts.settings.agent.drain_seconds if drain_seconds is None else drain_seconds)
 
 
 def serve_scheduler(parts: Parts, name: str = "") -> SchedulerServer:
