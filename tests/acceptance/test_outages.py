@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import signal
+import time
 
 import pytest
-from cluster import LONG_SECONDS
+from cluster import LEASE_SECONDS, LONG_SECONDS
 
 from headrace.testing.postgres import PostgresServer
 
@@ -49,6 +50,28 @@ def test_an_outage_costs_nothing_and_is_two_lines(cluster, server, tmp_path):
     for member in (*members, local):
         assert (member.stderr.count(AWAY), member.stderr.count(BACK)) == (1, 1), member.stderr
         assert "Traceback" not in member.stderr
+    cluster.store.dispose()
+
+
+def test_an_outage_that_outlasts_leases_costs_no_try(make_cluster, server, tmp_path):
+    """The agent has ended the task by then and runs it anew, because the scheduler gave it time to come back."""
+    settings = {"ASKING_FOLDER": str(tmp_path), "HEADRACE_AGENT__RENEW_SECONDS": "0.2"}
+    cluster = make_cluster(server.new_database(), settings)
+    cluster.bring("asking.py")
+    cluster.scheduler()
+    agent = cluster.agent()
+    run_id = cluster.trigger("asking")
+    (mark,) = cluster.wait_until(lambda: list(tmp_path.glob("asks *")), "the task runs")
+    server.stop()
+    cluster.wait_until(lambda: "could not renew its lease" in agent.stderr, "the agent ends the task")
+    mark.unlink()
+    (tmp_path / "enough").touch()
+    since = time.monotonic()
+    cluster.wait_until(lambda: time.monotonic() > since + LEASE_SECONDS * 2, "the lease has run out for long")
+    server.start()
+    assert cluster.wait_for_end(run_id).state == "success"
+    tries = cluster.tries(run_id)["ask"]
+    assert [(one.try_number, one.state) for one in tries] == [(1, "canceled"), (1, "success")]
     cluster.store.dispose()
 
 

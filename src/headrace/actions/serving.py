@@ -19,6 +19,9 @@ from headrace.scheduler import Scheduler, SchedulerOptions
 from headrace.settings import ProjectFolder
 from headrace.triggerer import Triggerer
 
+_PATIENCE_SECONDS = 5.0
+"""Agents that come back look for the database at least every few seconds."""
+
 
 class Server(Protocol):
     """Something that works in a thread of its own."""
@@ -151,6 +154,7 @@ def serve_scheduler(parts: Parts, name: str = "") -> SchedulerServer:
         lease_seconds=lease.lease_seconds,
         renew_seconds=lease.lease_seconds / 3,
         rescue_seconds=given.rescue_seconds,
+        patience_seconds=min(_PATIENCE_SECONDS, lease.lease_seconds),
         retention_days=given.retention_days,
         max_runs_per_tick=given.max_runs_per_tick,
         check_slas=given.check_slas,

@@ -15,7 +15,7 @@ from headrace.scheduler.deadline_keeper import DeadlineKeeper
 from headrace.scheduler.past_follower import PastFollower
 from headrace.scheduler.presence import ClockCorrector, Presence
 from headrace.scheduler.pruner import DeleteLogs, Pruner, keep_logs
-from headrace.scheduler.rescuer import Rescuer
+from headrace.scheduler.rescuer import Patience, Rescuer
 from headrace.scheduler.reviver import Reviver
 from headrace.scheduler.run_activator import RunActivator
 from headrace.scheduler.run_starter import RunStarter
@@ -44,6 +44,8 @@ class SchedulerOptions:
     renew_seconds: float = 5.0
     rescue_seconds: float = 1.0
     """How often it looks for agents that are gone."""
+    patience_seconds: float = 0.0
+    """How long these may take to renew their leases after the scheduler was away itself."""
     revive_seconds: float = 60.0
     """How often it looks for runs in which nothing moves."""
     prune_seconds: float = 3600.0
@@ -172,12 +174,13 @@ def _beats(
     store: Store, clock: Clock, options: SchedulerOptions, presence: Presence, delete_logs: DeleteLogs
 ) -> list[_Beat]:
     """In this order, so that a run which ends makes room for the next one in the same tick."""
+    patience = Patience(options.patience_seconds, options.rescue_seconds)
     ages = AgeKeeper(store, run_seconds=options.run_seconds, task_seconds=options.task_seconds)
     pruner = Pruner(store, retention_days=options.retention_days, delete_logs=delete_logs)
     return [
         _Beat(ClockCorrector(store, clock), options.correct_clock_seconds),
         _Beat(presence, options.renew_seconds),
-        _Beat(Rescuer(store), options.rescue_seconds),
+        _Beat(Rescuer(store, patience=patience), options.rescue_seconds),
         _Beat(Waker(store)),
         _Beat(DeadlineKeeper(store, checks_tasks=options.check_slas)),
         _Beat(PastFollower(store)),
