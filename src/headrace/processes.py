@@ -19,6 +19,14 @@ def place() -> str:
     return f"{socket.gethostname()}/{boot}/{namespace}"
 
 
+def is_child(pid: int, parent: int) -> bool:
+    """Whether this process exists and was started by that one; where the system does not tell, whether it exists."""
+    stat = _read(f"/proc/{pid}/stat")
+    if not stat and not Path("/proc/self/stat").exists():
+        return is_alive(pid)
+    return stat.rpartition(")")[2].split()[1:2] == [str(parent)]
+
+
 def is_alive(pid: int) -> bool:
     """Whether a process of this place exists."""
     try:

@@ -69,6 +69,11 @@ class AgentSettings:
         None, "How often an agent renews its leases.", shown="a third of `agent.lease_seconds`", minimum=0.01
     )
     kill_grace_seconds: float = _setting(5.0, "Between asking a task's processes to end and killing them.", minimum=0)
+    drain_seconds: float = _setting(
+        30.0,
+        "How long running tasks may go on when their agent is told to stop; then they are stopped and handed back.",
+        minimum=0,
+    )
     errand_timeout_seconds: float = _setting(
         300.0,
         "How long a callback, or anything else that runs for a task or run without being a task, may take.",

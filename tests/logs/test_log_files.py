@@ -105,9 +105,22 @@ def test_a_full_disk_is_told_once_and_its_losses_are_counted(tmp_path, caplog):
                 file.write(b"x" * 400)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    file.close()
     assert (file.lost_bytes, (tmp_path / "1.log").stat().st_size) == (1000, 1000)
-    assert len(caplog.records) == 1
+    file.write(b"the end")
+    file.close()
+    gap = b"\n[1000 bytes of the log are missing here: File too large]\n"
+    assert (tmp_path / "1.log").read_bytes() == b"x" * 1000 + gap + b"the end"
+    assert file.lost_bytes == 1000 and len(caplog.records) == 1
+
+
+def test_what_is_missing_at_the_end_is_told_when_the_file_is_closed(tmp_path):
+    (tmp_path / "logs").write_text("")
+    file = LogFile(str(tmp_path / "logs" / "1.log"), Masker())
+    file.write(b"text")
+    (tmp_path / "logs").unlink()
+    file.close()
+    file.close()
+    assert (tmp_path / "logs" / "1.log").read_text() == "\n[4 bytes of the log are missing here: Not a directory]\n"
 
 
 def test_a_folder_that_cannot_be_made_is_told_and_everything_is_lost(tmp_path, caplog):

@@ -12,7 +12,7 @@ from timed_bench import flow, node
 from headrace.definition import Retry
 from headrace.processes import place
 from headrace.scheduler import Rescuer, Reviver, Waker
-from headrace.scheduler.rescuer import describe
+from headrace.scheduler.rescuer import Patience, describe
 from headrace.state import State
 from headrace.store import extend_lease, resign, revive_attempt
 from headrace.store import schema as tables
@@ -47,6 +47,26 @@ def test_agent_that_renews_its_lease_keeps_its_tasks(bench):
         assert bench.store.transact(lambda tx: extend_lease(tx, agent, bench.micros, 15_000_000))
         assert Rescuer(bench.store).tick(bench.now) == 0
     assert bench.task(attempt).state == "running"
+
+
+def test_a_scheduler_that_was_away_itself_gives_agents_time_to_renew(bench):
+    attempt = bench.start(flow("w", node("a", retry=RETRY), node("b", retry=RETRY)))
+    rescuer = Rescuer(bench.store, patience=Patience(5, usual_gap_seconds=1))
+    alive, dead = bench.agent("alive", lease=15), bench.agent("dead", lease=15)
+    of_alive, of_dead = bench.claim(alive, limit=1)[0].key, bench.claim(dead, limit=1)[0].key
+    rescuer.tick(bench.now)
+    assert rescuer.tick(bench.advance(seconds=60)) == 0
+    assert bench.store.transact(lambda tx: extend_lease(tx, alive, bench.micros, 15_000_000))
+    assert rescuer.tick(bench.advance(seconds=4)) == 0
+    assert rescuer.tick(bench.advance(seconds=1)) == 2
+    assert (bench.task(attempt, of_alive).state, bench.task(attempt, of_dead).state) == ("running", "up_for_retry")
+
+
+def test_a_scheduler_that_is_always_slow_is_not_patient_for_ever():
+    patience, now = Patience(5, usual_gap_seconds=1), 0
+    asked = [patience.is_asked_for(now := now + 10_000_000) for _ in range(6)]
+    assert asked == [False, True, False, True, False, True]
+    assert not any(Patience(5, usual_gap_seconds=10).is_asked_for(at * 11_000_000) for at in range(6))
 
 
 def test_task_of_an_agent_that_stopped_is_rescued_at_once(bench, caplog):

@@ -175,7 +175,7 @@ def test_loop_survives_a_database_that_goes_away(bench, monkeypatch, caplog):
     with running:
         bench.store.transact(lambda tx: create_run(tx, NewRun(workflow_id, "r1"), bench.micros))
         assert eventually(bench, lambda: [state for _, state in bench.runs()] == ["running"])
-    assert "the scheduler waits for the database" in caplog.text
+    assert "waiting for the database: could not reach the database" in caplog.text
 
 
 def test_clock_is_corrected_to_the_databases(bench, monkeypatch):

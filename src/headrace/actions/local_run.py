@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from headrace.actions.why_task import Reason
 from headrace.agent import Agent
 from headrace.clock import to_micros
 from headrace.definition import Isolation, Node, Workflow
-from headrace.errors import StateError
+from headrace.errors import StateError, StoreError
 from headrace.executor import Executor
 from headrace.projects import ParsedFile
 from headrace.store import (
@@ -135,6 +135,10 @@ class LocalRun:
             self._thread.join()
         self._parts.store.dispose()
 
+    def wait_seconds(self, error: StoreError) -> float:
+        """How long to wait before the database, which has just failed, is asked again."""
+        return self._parts.store.outage.met(error)
+
     def row(self) -> RunRow:
         with self._parts.store.read() as tx:
             run = get_run(tx, self.run_id)
@@ -176,19 +180,31 @@ class LocalRun:
         triggers = TriggererServer(triggerer)
         given = self._parts.settings.scheduler
         timekeeper = Timekeeper(self._parts.store, self._parts.clock, given.poll_seconds, check_slas=given.check_slas)
-        agent.start()
+        self._insist(agent.start)
         triggers.start()
         self._wake, self._served_by = agent.wake, (agent, triggerer)
         self._parts.store.wakeups.start()
         try:
             while not self._must_end.is_set():
-                if timekeeper.tick() and self._is_over():
-                    break
+                try:
+                    if timekeeper.tick() and self._is_over():
+                        break
+                except StoreError as error:
+                    self._must_end.wait(self.wait_seconds(error))
                 agent.step(timekeeper.wait_seconds())
         finally:
             triggers.stop()
             # Tasks of other runs, which a store with several agents may have given us, end in peace.
             agent.stop(0.0 if self._is_private or self._must_end.is_set() else float("inf"))
+
+    def _insist(self, work: Callable[[], None]) -> None:
+        """The run is there, and nobody else would work on it because the database was away for a moment."""
+        while True:
+            try:
+                return work()
+            except StoreError as error:
+                if self._must_end.wait(self.wait_seconds(error)):
+                    raise
 
     def _is_over(self) -> bool:
         """Whether the run has ended, and with it what it started and what is to be called about it."""

@@ -19,6 +19,9 @@ from headrace.scheduler import Scheduler, SchedulerOptions
 from headrace.settings import ProjectFolder
 from headrace.triggerer import Triggerer
 
+_PATIENCE_SECONDS = 5.0
+"""Agents that come back look for the database at least every few seconds."""
+
 
 class Server(Protocol):
     """Something that works in a thread of its own."""
@@ -130,11 +133,16 @@ class Serving:
 
 
 def serve_agent(
-    parts: Parts, *, slots: int | None, queues: tuple[str, ...] | None, name: str, drain_seconds: float
+    parts: Parts,
+    *,
+    slots: int | None = None,
+    queues: tuple[str, ...] | None = None,
+    name: str = "",
+    drain_seconds: float | None = None,
 ) -> AgentServer:
-    """An agent with processes on this machine."""
+    """An agent with processes on this machine, as the settings want it where nothing else is said."""
     agent = parts.agent(parts.local_executor(slots), slots=slots, queues=queues, name=name)
-    return AgentServer(agent, drain_seconds)
+    return AgentServer(agent, parts.settings.agent.drain_seconds if drain_seconds is None else drain_seconds)
 
 
 def serve_scheduler(parts: Parts, name: str = "") -> SchedulerServer:
@@ -146,6 +154,7 @@ def serve_scheduler(parts: Parts, name: str = "") -> SchedulerServer:
         lease_seconds=lease.lease_seconds,
         renew_seconds=lease.lease_seconds / 3,
         rescue_seconds=given.rescue_seconds,
+        patience_seconds=min(_PATIENCE_SECONDS, lease.lease_seconds),
         retention_days=given.retention_days,
         max_runs_per_tick=given.max_runs_per_tick,
         check_slas=given.check_slas,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 
 from headrace.clock import Clock, to_micros
+from headrace.errors import StoreError
 from headrace.scheduler import DeadlineKeeper, PastFollower, Rescuer, Reviver, RunActivator, Service, Waker
 from headrace.store import Store, next_due
 
@@ -44,6 +45,14 @@ class Timekeeper:
         if not self._is_news.is_set() and now < min(self._due_at, self._sweep_at):
             return False
         self._is_news.clear()
+        try:
+            self._serve(now)
+        except StoreError:
+            self._is_news.set()
+            raise
+        return True
+
+    def _serve(self, now: int) -> None:
         services = list(self._services)
         if now >= self._sweep_at:
             services += self._sweepers
@@ -53,7 +62,6 @@ class Timekeeper:
         with self._store.read() as tx:
             due = next_due(tx, now)
         self._due_at = self._sweep_at if due is None else due
-        return True
 
     def _now(self) -> int:
         return to_micros(self._clock.now())

@@ -1,7 +1,8 @@
 """The agent: claims tasks under its lease, drives an executor, commits results and advances runs.
 
 One thread does all of that (`step`), so that results which arrive while a transaction is under way share the next
-one. A second thread only renews the lease, so that no long transaction can cost it.
+one. Its lease is kept by others, so that no long transaction can cost it, and so that what runs here has ended before
+anybody else is given it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from headrace.clock import Clock, to_micros
 from headrace.definition import Isolation
 from headrace.errors import HeadraceError, StoreError
 from headrace.executor import Executor
+from headrace.executor.verdicts import stopped
 from headrace.handoff import TaskRequest, TaskResult, errand_id, is_errand
 from headrace.logs import log_folder, log_name
 from headrace.processes import is_alive, place
@@ -30,6 +32,7 @@ from headrace.state import INLINE_QUEUE
 from headrace.store import (
     Claim,
     Committed,
+    LeaseKeeper,
     Report,
     Requests,
     RunGraph,
@@ -120,9 +123,7 @@ class Agent:
         self._running: dict[tuple[int, int], TaskRequest] = {}
         self._unreported: list[Report] = []
         self._must_look = threading.Event()
-        self._is_lost = threading.Event()
         self._stop = threading.Event()
-        self._renewer: threading.Thread | None = None
         self._is_draining = False
         self._had_inline = False
         self._committed_at = 0.0
@@ -133,6 +134,15 @@ class Agent:
         """Called with the id of each run whose end this agent has committed."""
         self.id = 0
         self.name = options.name or f"{socket.gethostname()}:{os.getpid()}"
+        self._lease = LeaseKeeper(
+            store,
+            holder=f"agent `{self.name}`",
+            seconds=options.lease_seconds,
+            renew_seconds=options.renew_seconds,
+            grace_seconds=options.kill_grace_seconds,
+            extend=self._extend,
+            halt=executor.halt,
+        )
 
     # ---- life ----------------------------------------------------------------------------------------------------
 
@@ -141,8 +151,7 @@ class Agent:
         self._register()
         self._store.wakeups.subscribe(self.wake)
         if renews_by_itself:
-            self._renewer = threading.Thread(target=self._renew_forever, name="headrace-lease", daemon=True)
-            self._renewer.start()
+            self._lease.start(self.wake)
         self._must_look.set()
 
     @property
@@ -178,8 +187,7 @@ class Agent:
         while self._running and self._clock.now().timestamp() < end:
             self.step(0.2)
         self._stop.set()
-        if self._renewer is not None:
-            self._renewer.join()
+        self._lease.stop()
         self._executor.close(0.0)
         self._try_to("resign", lambda tx: resign(tx, self.id, self._now()))
 
@@ -188,8 +196,10 @@ class Agent:
     def step(self, timeout_seconds: float) -> int:
         """Wait for results or a wake-up, commit, claim, submit. Returns how many results were committed."""
         self._make_sure_of_lease()
-        if self._is_lost.is_set():
+        if self._lease.is_lost.is_set():
             self._begin_anew()
+        elif not self._lease.is_safe:
+            self._stop_everything()
         has_work = self._must_look.is_set() or bool(self._unreported)
         results = [*self._inline.poll(0.0), *self._executor.poll(0.0 if has_work else timeout_seconds)]
         if results:
@@ -201,10 +211,9 @@ class Agent:
             return self._commit_and_claim(must_look)
         except StoreError as error:
             # Nothing is lost: the reports stay here and the claim is made again.
-            _log.warning("could not reach the store, %d results wait: %s", len(self._unreported), error.message)
             self._must_look.set()
             self._may_hold_unknown = True
-            self._stop.wait(self._options.retry_seconds)
+            self._stop.wait(self._store.outage.met(error, self._options.retry_seconds))
             return 0
         except Exception:
             _log.exception("could not commit %d results at once; each is tried alone", len(self._unreported))
@@ -271,8 +280,9 @@ class Agent:
         committed = record_results(tx, graph, tries, self._options.max_tasks_per_run) if tries else None
         if committed is not None:
             self._start_waiting_runs(tx, graph, committed)
-        errands = [] if self._is_draining else self._errands.claim(tx, graph, self.id, self._free_slots())
-        claims = [] if self._is_draining else self._claim(tx, graph, committed, self._free_slots() - len(errands))
+        may_claim = self._lease.is_safe and not self._is_draining
+        errands = self._errands.claim(tx, graph, self.id, self._free_slots()) if may_claim else []
+        claims = self._claim(tx, graph, committed, self._free_slots() - len(errands)) if may_claim else []
         graph.flush_events()
         self._has_nudged = graph.has_nudged
         if committed is not None:
@@ -307,6 +317,10 @@ class Agent:
         return claims
 
     def _submit(self, requests: Sequence[TaskRequest]) -> None:
+        if not self._lease.is_safe:
+            # The answer took so long that others may have been given these tasks.
+            self._unreported += [Report(one.run.attempt_id, stopped(one)) for one in requests]
+            return
         inline = [request for request in requests if request.node.isolation == "inline"]
         others = [request for request in requests if request.node.isolation != "inline"]
         self._running.update(((request.task_id, request.fence), request) for request in requests)
@@ -360,9 +374,10 @@ class Agent:
                 lease_micros=lease,
             )
 
+        began_at = time.monotonic()
         self.id = self._store.transact(announce)
         self._lease_until = self._now() + lease
-        self._is_lost.clear()
+        self._lease.begin(began_at)
 
     def _make_sure_of_lease(self) -> None:
         """With nothing running, a lease that ran out is renewed before it is needed.
@@ -371,39 +386,36 @@ class Agent:
         costs such a task, but must not keep the agent from taking the next one.
         """
         if not self._running and self._now() > self._lease_until:
-            self._try_renewing()
-
-    def _try_renewing(self) -> bool:
-        try:
-            self.renew()
-        except HeadraceError as error:
-            _log.warning("could not renew the lease: %s", error.message)
-            return False
-        return True
+            try:
+                self._lease.renew()
+            except StoreError as error:
+                self._store.outage.met(error)
 
     def renew(self) -> None:
         """Renew the lease once."""
-        lease = round(self._options.lease_seconds * 1_000_000)
-        self._lease_until = self._now() + lease
-        if not self._store.transact(lambda tx: extend_lease(tx, self.id, self._now(), lease)):
-            self._is_lost.set()
-            self._executor.wake()
+        self._lease.renew()
+        self._executor.wake()
 
-    def _renew_forever(self) -> None:
-        while not self._stop.wait(self._options.renew_seconds):
-            if self._try_renewing():
-                self.wake()
-        self._store.close()
+    def _extend(self) -> bool:
+        agent_id, lease = self.id, round(self._options.lease_seconds * 1_000_000)
+        self._lease_until = self._now() + lease
+        is_held = self._store.transact(lambda tx: extend_lease(tx, agent_id, self._now(), lease))
+        # It may have begun anew meanwhile.
+        return is_held or agent_id != self.id
 
     def _begin_anew(self) -> None:
         """The others gave this agent up: everything that it runs is undead. It ends that and starts as a new agent."""
-        _log.warning("agent `%s` lost its lease: its %d tasks are stopped", self.name, len(self._running))
-        for task_id, fence in self._executor.running():
-            self._executor.cancel(task_id, fence)
+        if not self._store.outage.is_on:
+            _log.warning("agent `%s` lost its lease: its %d tasks are stopped", self.name, len(self._running))
+        self._stop_everything()
         try:
             self._register()
-        except HeadraceError as error:
-            _log.warning("could not register again: %s", error.message)
+        except StoreError as error:
+            self._stop.wait(self._store.outage.met(error, self._options.retry_seconds))
+
+    def _stop_everything(self) -> None:
+        for task_id, fence in self._executor.running():
+            self._executor.cancel(task_id, fence)
 
     def _stop_what_must_stop(self) -> None:
         """Stop what was cancelled or cleared, and what this agent runs without holding it any more (undead)."""

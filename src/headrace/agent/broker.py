@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import cached_property, partial
@@ -14,7 +15,7 @@ from headrace.agent.run_desk import RunDesk
 from headrace.agent.task_desk import TaskDesk
 from headrace.clock import Clock, SystemClock
 from headrace.definition import NOTIFY
-from headrace.errors import HeadraceError, NotFoundError, StateError
+from headrace.errors import HeadraceError, NotFoundError, StateError, StoreUnreachableError
 from headrace.handoff import RETURN_VALUE, Answer, Ask, Source, TaskRequest
 from headrace.secrets import Vault
 from headrace.settings import NotificationSettings
@@ -36,6 +37,10 @@ from headrace.store import (
     task_values,
     triggering_events,
 )
+
+_MAY_BE_ASKED_TWICE = ("get_", "list_", "set_", "delete_")
+_PATIENCE_SECONDS = 10.0
+"""How long a database may be away before those who ask something of it are told."""
 
 
 class Missing(Exception):
@@ -97,7 +102,7 @@ class Broker:
 
     def _answered(self, ask: Ask, work: Callable[[], msgspec.Raw]) -> Answer:
         try:
-            return Answer(id=ask.id, value=work())
+            return Answer(id=ask.id, value=self._insisting(ask, work))
         except Missing:
             return Answer(id=ask.id, is_missing=True)
         except NotFoundError as error:
@@ -106,6 +111,18 @@ class Broker:
             return Answer(id=ask.id, error=f"the question `{ask.verb}` was asked wrongly: {error}")
         except HeadraceError as error:
             return Answer(id=ask.id, error=str(error))
+
+    def _insisting(self, ask: Ask, work: Callable[[], msgspec.Raw]) -> msgspec.Raw:
+        """What may be asked twice is asked again while the database restarts: that should cost no try."""
+        # Counted from the beginning of the outage: one question after the other must not hold up the agent.
+        until = time.monotonic() + _PATIENCE_SECONDS - self._store.outage.seconds
+        while True:
+            try:
+                return work()
+            except StoreUnreachableError as error:
+                if not ask.verb.startswith(_MAY_BE_ASKED_TWICE) or time.monotonic() > until:
+                    raise
+                time.sleep(self._store.outage.met(error))
 
     @cached_property
     def _vault(self) -> Vault:

@@ -28,6 +28,7 @@ from headrace.cli.printing import print_json, seconds
 from headrace.cli.progress import Progress, progress_for
 from headrace.cli.task_json import describe_tasks
 from headrace.definition import Isolation
+from headrace.errors import StoreError
 from headrace.executor import LocalExecutor
 from headrace.settings import Settings
 from headrace.store import RunRow, TaskRow
@@ -159,16 +160,20 @@ def _follow(local: LocalRun, progress: Progress, interrupts: Interrupts) -> None
     pause = _LOOK_SECONDS
     stillness = Stillness()
     while not local.wait(pause):
-        if interrupts.count and not is_stopping:
-            is_stopping = True
-            progress.say("stopping the run; once more ends it at once")
-            local.cancel()
         began = time.monotonic()
-        tasks = local.tasks()
-        progress.show(tasks)
-        if stillness.is_new(tasks, began):
-            _say_why(local, progress)
-        pause = max(_LOOK_SECONDS, _LOOK_SHARE * (time.monotonic() - began))
+        try:
+            if interrupts.count and not is_stopping:
+                local.cancel()
+                is_stopping = True
+                progress.say("stopping the run; once more ends it at once")
+            tasks = local.tasks()
+            progress.show(tasks)
+            if stillness.is_new(tasks, began):
+                _say_why(local, progress)
+        except StoreError as error:
+            pause = local.wait_seconds(error)
+        else:
+            pause = max(_LOOK_SECONDS, _LOOK_SHARE * (time.monotonic() - began))
 
 
 class Stillness:

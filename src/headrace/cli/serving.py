@@ -18,8 +18,8 @@ from headrace.settings import ProjectFolder
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 drain_option = click.option(
-    "--drain-seconds", type=click.FloatRange(0), default=30.0, show_default=True,
-    help="How long running tasks may go on after a signal; then they are stopped and handed back.",
+    "--drain-seconds", type=click.FloatRange(0),
+    help="How long running tasks may go on after a signal; else `agent.drain_seconds`.",
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -20,7 +21,7 @@ Questions = Callable[[Ask], Answer]
 class Executor(Protocol):
     """Runs requests and gives back exactly one result for each, unless it is closed before.
 
-    All methods but `wake` belong to one thread.
+    All methods but `wake` and `halt` belong to one thread.
     """
 
     def free_slots(self) -> int:
@@ -41,6 +42,14 @@ class Executor(Protocol):
 
     def cancel(self, task_id: int, fence: int) -> None:
         """Stop one try: SIGTERM to its process group, SIGKILL after its grace. Its result is `stopped`."""
+        ...
+
+    def halt(self, number: signal.Signals) -> int:
+        """SIGTERM: have everything that runs end; SIGKILL: kill what was told so. How many tries that were.
+
+        Any thread may call it, whatever the one that polls is waiting for. The result of a try that ends by it is
+        `stopped`.
+        """
         ...
 
     def running(self) -> list[tuple[int, int]]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
+from headrace.errors import HeadraceError
 from headrace.executor import verdicts
 from headrace.executor.contract import Contents, Questions
 from headrace.executor.loop import Loop
@@ -18,6 +19,7 @@ from headrace.executor.questions import answer_loading
 from headrace.executor.workers import Try, Worker, signal_group
 from headrace.executor.zygotes import Zygote, ZygoteKey, zygote_key
 from headrace.handoff import Ask, Exited, Forked, ForkFailed, FromZygote, Loaded, LoadFailed, Source
+from headrace.processes import is_child
 
 log = logging.getLogger("headrace.executor")
 
@@ -73,6 +75,22 @@ class Fleet:
         for zygote in self._zygotes.values():
             zygote.waiting.clear()
 
+    def halt(self, number: signal.Signals) -> int:
+        """Signal the children that work on a try; SIGKILL only reaches those that had SIGTERM. Any thread may call it.
+
+        The thread that owns the children may be waiting for something else and know nothing of their ends: a process
+        id counts only as long as its process is a child of the warm parent.
+        """
+        halted = 0
+        for zygote in list(self._zygotes.values()):
+            for pid, worker in list(zygote.children.items()):
+                attempt = worker.current
+                if attempt is not None and attempt.may_get(number) and is_child(pid, zygote.process.pid):
+                    attempt.stop_reason = attempt.stop_reason or "halt"
+                    signal_group(pid, number)
+                    halted += 1
+        return halted
+
     def close(self) -> None:
         """Kill everything."""
         for zygote in list(self._zygotes.values()):
@@ -94,8 +112,11 @@ class Fleet:
             return None
         try:
             return self._contents(source)
-        except Exception:
+        except HeadraceError as error:
             # Needed only if the file has changed, and then the try's log says that there was nothing.
+            log.warning("could not look up the saved revision of `%s`: %s", source.file, error.message)
+            return None
+        except Exception:
             log.exception("could not look up the saved revision of `%s`", source.file)
             return None
 

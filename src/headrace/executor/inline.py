@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import signal
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
@@ -67,6 +68,10 @@ class InlineExecutor:
         for request in [found for found in self._waiting if (found.task_id, found.fence) == (task_id, fence)]:
             self._waiting.remove(request)
             self._results.append(stopped(request))
+
+    def halt(self, number: signal.Signals) -> int:
+        """There is no process that could be stopped."""
+        return 0
 
     def running(self) -> list[tuple[int, int]]:
         unreported: list[TaskRequest | TaskResult] = [*self._waiting, *self._results]

@@ -105,6 +105,9 @@ class LocalExecutor:
             self._fleet.zygote_of(attempt.request.source).waiting.remove(attempt)
             self._report(attempt, verdicts.stopped(attempt.request))
 
+    def halt(self, number: signal.Signals) -> int:
+        return self._fleet.halt(number)
+
     def running(self) -> list[tuple[int, int]]:
         return [*self._tries, *((result.task_id, result.fence) for result in self._results)]
 
@@ -209,6 +212,8 @@ class LocalExecutor:
 
     def _judged(self, attempt: Try, result: TaskResult) -> TaskResult:
         """The child's own result, unless the try was being stopped."""
+        if attempt.stop_reason == "halt" and result.outcome in _REUSABLE_OUTCOMES:
+            return result  # it was done by then, or has finished all the same
         if attempt.stop_reason is not None:
             return self._stopped_result(attempt)
         if result.outcome == "stopped":

@@ -11,7 +11,8 @@ from headrace.executor.connection import Connection
 from headrace.handoff import FromTask, TaskRequest
 from headrace.logs import LogStream, Masker, MaskingRules
 
-StopReason = Literal["cancel", "timeout", "oversize"]
+StopReason = Literal["cancel", "timeout", "oversize", "halt"]
+"""`halt`: by another thread than the executor's own, which sees to the end of it, too."""
 
 
 class Try:
@@ -30,6 +31,10 @@ class Try:
     @property
     def key(self) -> tuple[int, int]:
         return (self.request.task_id, self.request.fence)
+
+    def may_get(self, number: signal.Signals) -> bool:
+        """Whether its process may be sent this signal: SIGTERM once, and SIGKILL only after it."""
+        return (self.stop_reason is None) == (number == signal.SIGTERM)
 
 
 class Worker:

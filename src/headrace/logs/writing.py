@@ -17,14 +17,17 @@ log = logging.getLogger("headrace.logs")
 class LogFile:
     """Takes bytes, never raises for what the file system does. `lost_bytes` counts what could not be written.
 
-    The file is made with its first byte: making one costs more than running a small task that has nothing to say.
+    The file is made with its first byte: making one costs more than running a small task that has nothing to say. Where
+    something is missing, it says so as soon as it can be written again.
     """
 
     def __init__(self, path: str, masker: Masker) -> None:
         self.path = path
         self.masker = masker
         self.lost_bytes = 0
-        self._has_complained = False
+        self._gap_bytes = 0
+        """What was lost since the last time that something could be written."""
+        self._reason = ""
         self._descriptor = -1
 
     def write(self, data: bytes) -> None:
@@ -34,6 +37,8 @@ class LogFile:
     def close(self) -> None:
         """Append what the masker still holds back, and close the file. May be called twice."""
         self._put(self.masker.flush())
+        if self._gap_bytes:
+            self._append(b"")
         if self._descriptor >= 0:
             descriptor, self._descriptor = self._descriptor, -1
             try:
@@ -42,22 +47,36 @@ class LogFile:
                 self._complain(error)
 
     def _put(self, data: bytes) -> None:
-        if not self.path or not data:
-            return
-        rest = memoryview(data)
+        if self.path and data:
+            lost = self._append(data)
+            self.lost_bytes += lost
+            self._gap_bytes += lost
+
+    def _append(self, data: bytes) -> int:
+        """Write this, after a line about what is missing before it. How much of it could not be written."""
+        gap = self._gap_line()
+        rest = memoryview(gap + data)
         try:
-            if self._descriptor < 0 and not self._has_complained:
+            if self._descriptor < 0:
                 self._descriptor = _open(self.path)
-            while rest and self._descriptor >= 0:
+            while rest:
                 rest = rest[os.write(self._descriptor, rest) :]
         except OSError as error:
             self._complain(error)
-        self.lost_bytes += len(rest)
+        lost = min(len(rest), len(data))
+        if len(rest) <= len(data):
+            self._gap_bytes = 0
+        return lost
+
+    def _gap_line(self) -> bytes:
+        if not self._gap_bytes:
+            return b""
+        return f"\n[{self._gap_bytes} bytes of the log are missing here: {self._reason}]\n".encode()
 
     def _complain(self, error: OSError) -> None:
-        if not self._has_complained:
-            self._has_complained = True
+        if not self._reason:
             log.warning("could not write the log `%s`: %s; the task goes on without it", self.path, error.strerror)
+        self._reason = error.strerror or type(error).__name__
 
 
 def _open(path: str) -> int:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from headrace.clock import Clock, to_micros
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, StoreError
 from headrace.projects.files import Discovery, find_files
 from headrace.projects.parsing import DEFAULT_LOADER, Answers, ParsePool
 from headrace.projects.saving import SavedFile, save_parsed
@@ -117,6 +117,8 @@ class ProjectSync:
             try:
                 self._look(known, changed)
                 return
+            except StoreError as error:
+                self._stopped.wait(self._store.outage.met(error, _RETRY_SECONDS))
             except HeadraceError as error:
                 _log.warning("could not save project `%s`: %s", known.folder.name, error.message)
                 self._stopped.wait(_RETRY_SECONDS)

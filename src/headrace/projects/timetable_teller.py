@@ -10,7 +10,7 @@ from pathlib import Path
 
 from headrace.authoring import SlotQuestion, ToldSlot
 from headrace.clock import Clock, from_micros, to_micros
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, StoreError
 from headrace.projects.parsing import Answers, ParsePool
 from headrace.settings import ParserSettings
 from headrace.store import (
@@ -70,6 +70,8 @@ class TimetableTeller:
         while not self._must_end.is_set():
             try:
                 self.tick()
+            except StoreError as error:
+                self._store.outage.met(error)
             except HeadraceError as error:
                 _log.warning("could not ask timetables: %s", error.message)
             self._is_news.wait(_POLL_SECONDS)

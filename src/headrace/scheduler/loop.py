@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from headrace.clock import Clock, from_micros, to_micros
-from headrace.errors import HeadraceError, StoreUnreachableError
+from headrace.errors import ConflictError, HeadraceError, StoreError
 from headrace.scheduler.age_keeper import AgeKeeper
 from headrace.scheduler.deadline_keeper import DeadlineKeeper
 from headrace.scheduler.past_follower import PastFollower
 from headrace.scheduler.presence import ClockCorrector, Presence
 from headrace.scheduler.pruner import DeleteLogs, Pruner, keep_logs
-from headrace.scheduler.rescuer import Rescuer
+from headrace.scheduler.rescuer import Patience, Rescuer
 from headrace.scheduler.reviver import Reviver
 from headrace.scheduler.run_activator import RunActivator
 from headrace.scheduler.run_starter import RunStarter
@@ -44,6 +44,8 @@ class SchedulerOptions:
     renew_seconds: float = 5.0
     rescue_seconds: float = 1.0
     """How often it looks for agents that are gone."""
+    patience_seconds: float = 0.0
+    """How long these may take to renew their leases after the scheduler was away itself."""
     revive_seconds: float = 60.0
     """How often it looks for runs in which nothing moves."""
     prune_seconds: float = 3600.0
@@ -121,17 +123,13 @@ class Scheduler:
 
     def run(self, stop: Callable[[], bool] = lambda: False) -> None:
         """Tick until told to stop, also through times when the database is away."""
-        failures = 0
         while not self._stopped.is_set() and not stop():
             try:
                 now = self._clock.now()
                 if not self.tick():
                     self._sleep(now)
-                failures = 0
-            except StoreUnreachableError as error:
-                failures += 1
-                _log.warning("the scheduler waits for the database: %s", error.message)
-                self._stopped.wait(_wait_seconds(failures))
+            except StoreError as error:
+                self._stopped.wait(self._store.outage.met(error, _FIRST_WAIT_SECONDS))
         self._store.close()
 
     def tick(self) -> int:
@@ -142,7 +140,9 @@ class Scheduler:
     def _serve(self, beat: _Beat, now: datetime) -> int:
         try:
             done = beat.service.tick(now)
-        except StoreUnreachableError:
+        except ConflictError as error:
+            _log.warning("the %s could not do its work: %s", beat.service.name, error.message)
+        except StoreError:
             raise
         except HeadraceError as error:
             _log.warning("the %s could not do its work: %s", beat.service.name, error.message)
@@ -174,12 +174,13 @@ def _beats(
     store: Store, clock: Clock, options: SchedulerOptions, presence: Presence, delete_logs: DeleteLogs
 ) -> list[_Beat]:
     """In this order, so that a run which ends makes room for the next one in the same tick."""
+    patience = Patience(options.patience_seconds, options.rescue_seconds)
     ages = AgeKeeper(store, run_seconds=options.run_seconds, task_seconds=options.task_seconds)
     pruner = Pruner(store, retention_days=options.retention_days, delete_logs=delete_logs)
     return [
         _Beat(ClockCorrector(store, clock), options.correct_clock_seconds),
         _Beat(presence, options.renew_seconds),
-        _Beat(Rescuer(store), options.rescue_seconds),
+        _Beat(Rescuer(store, patience=patience), options.rescue_seconds),
         _Beat(Waker(store)),
         _Beat(DeadlineKeeper(store, checks_tasks=options.check_slas)),
         _Beat(PastFollower(store)),

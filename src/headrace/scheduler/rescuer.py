@@ -31,14 +31,40 @@ _log = logging.getLogger("headrace.scheduler")
 _FATES = {State.UP_FOR_RETRY: "up for retry", State.SCHEDULED: "up for retry", State.NONE: "up for retry"}
 
 
+class Patience:
+    """Gives others time to renew their leases after this scheduler was away itself.
+
+    Whatever kept it away, a database that was restarted or a machine that slept, may have kept them away, too, and what
+    they run should not pay for that.
+    """
+
+    def __init__(self, seconds: float, usual_gap_seconds: float) -> None:
+        """`usual_gap_seconds` are between two looks; with that many seconds more, it was away."""
+        self._micros = round(seconds * 1_000_000)
+        self._gap = round(usual_gap_seconds * 1_000_000)
+        self._looked_at: int | None = None
+        self._until: int | None = None
+
+    def is_asked_for(self, now: int) -> bool:
+        """Called with each look that succeeded. Each absence is given its time once, however slow the looks are."""
+        before, self._looked_at = self._looked_at, now
+        if self._until is None:
+            if self._micros and before is not None and now - before > self._gap + self._micros:
+                self._until = now + self._micros
+        elif now >= self._until:
+            self._until = None
+        return self._until is not None
+
+
 class Rescuer:
     """Each task is tried again or fails by its own settings; what its agent still reports changes nothing."""
 
     name = "rescuer"
 
-    def __init__(self, store: Store, *, batch_size: int = 200) -> None:
+    def __init__(self, store: Store, *, batch_size: int = 200, patience: Patience | None = None) -> None:
         self._store = store
         self._batch_size = batch_size
+        self._patience = patience or Patience(0.0, 0.0)
 
     def tick(self, now: datetime) -> int:
         """Returns how many processes were given up and tasks rescued."""
@@ -62,8 +88,9 @@ class Rescuer:
 
     def _give_up_silent(self, now: int) -> dict[int, str]:
         with self._store.read() as tx:
-            if not has_expired_leases(tx, now):
-                return {}
+            has_expired = has_expired_leases(tx, now)
+        if self._patience.is_asked_for(now) or not has_expired:
+            return {}
         silent = self._store.transact(partial(expire_leases, now=now))
         return {
             one.id: f"{one.kind} `{one.name}` silent for {one.silent_seconds:.0f} s (limit {one.limit_seconds:.0f} s)"

@@ -99,6 +99,7 @@ from headrace.store.kept import (
     set_kept,
     used_key_ids,
 )
+from headrace.store.lease_keeper import LeaseKeeper
 from headrace.store.lookups import is_within, newest_run, runs_by_key, runs_by_time, task_counts, workflow_for
 from headrace.store.neighbours import (
     Neighbour,
@@ -265,6 +266,7 @@ __all__ = [
     "Held",
     "KeptKind",
     "KeptRow",
+    "LeaseKeeper",
     "ListedSchedule",
     "LostProcess",
     "MissRow",

@@ -18,6 +18,7 @@ from sqlalchemy import exc as sa_errors
 from sqlalchemy.pool import NullPool
 
 from headrace.errors import ConflictError, StoreError, StoreUnreachableError
+from headrace.store.outage import Outage
 from headrace.store.postgres_line import PostgresLine
 from headrace.store.sql import Check, Sql
 from headrace.store.sqlite_line import SqliteLine
@@ -30,8 +31,16 @@ FROZEN_SECONDS = 10
 not keep its locks, and thereby everybody else, for ever."""
 _CONFLICT_CODES = {"40001", "40P01", "55P03", "23505"}
 """PostgreSQL: serialization failure, deadlock, lock not available, a unique row that somebody else inserted first."""
-_UNREACHABLE_CODES = ("08", "57", "3D", "28", "25P03")
-"""PostgreSQL: how codes begin that mean a connection was refused or ended; the last one because of FROZEN_SECONDS."""
+_UNREACHABLE_CODES = ("08", "57", "3D", "28", "25P03", "53", "58")
+"""PostgreSQL: how codes begin that mean a connection was refused or ended, the fifth because of FROZEN_SECONDS, or that
+the server lacks something: connections, memory, a disk that works."""
+_FULL = ("database or disk is full", "53100")
+"""SQLite's words and PostgreSQL's code."""
+_BROKEN_SQLITE = ("unable to open database", "not a database", "disk I/O error")
+_CONNECTING = {"connect_timeout": 10, "tcp_user_timeout": 10_000}
+"""Seconds and milliseconds after which a server that does not even confirm what it was sent is taken to be away."""
+_KEEPALIVES = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
+"""In seconds: the same while an answer is waited for."""
 
 
 BEGIN = Sql("[[sqlite: BEGIN IMMEDIATE]][[postgres: BEGIN]]")
@@ -162,9 +171,12 @@ class Database:
         self.statements = 0
         self.commits = 0
         self._local = threading.local()
+        self._outages = 0
+        """How often a connection broke: one that is older than the last time is not used again."""
         self._lock = threading.Lock()
         self._shared: dict[Any, Any] = {}
         self._engine = _engine(self.url)
+        self.outage = Outage(self.display_name)
 
     def shared(self, factory: Callable[[], T]) -> T:
         """One object per factory and database."""
@@ -230,6 +242,8 @@ class Database:
         except BaseException:
             self._abort(tx)
             raise
+        if self.outage.is_on:
+            self.outage.end()
         tx.close()
         for action in tx.after_commit:
             action()
@@ -250,8 +264,11 @@ class Database:
         return getattr(self._local, "connection", None) is not None
 
     def _transaction(self) -> Transaction:
+        if self._is_connected and self._local.outages != self._outages:
+            self._drop_connection()
         connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None or connection.closed or connection.invalidated:
+            self._local.outages = self._outages
             connection = self._local.connection = self._engine.connect()
             driver = connection.connection.driver_connection
             self._local.line = SqliteLine(driver) if self.dialect == "sqlite" else PostgresLine(driver)
@@ -281,10 +298,18 @@ class Database:
             # A broken connection has nothing to roll back; the next transaction opens a new one.
             self._drop_connection()
 
+    def _distrust_connections(self) -> None:
+        """What broke this thread's connection has probably broken those of the others, too."""
+        if self._is_connected and self._local.outages == self._outages:
+            self._outages += 1
+        self._drop_connection()
+
     def _drop_connection(self) -> None:
         connection: Connection | None = getattr(self._local, "connection", None)
         self._local.connection = None
         if connection is not None:
+            if self.dialect == "sqlite":
+                _let_go_of_lock(connection)
             connection.invalidate()
             connection.close()
 
@@ -298,7 +323,7 @@ class Database:
             if translated is None:
                 raise
             if isinstance(translated, StoreUnreachableError):
-                self._drop_connection()
+                self._distrust_connections()
             raise translated from error
 
     def _translate(self, error: BaseException) -> StoreError | None:
@@ -318,6 +343,11 @@ class Database:
                 f"cannot write to `{self.display_name}`: it is read-only",
                 hint="check who may write to the file and to its folder",
             )
+        if _FULL[0] in text or getattr(original, "sqlstate", None) == _FULL[1]:
+            return StoreUnreachableError(
+                f"cannot write to `{self.display_name}`: its disk is full",
+                hint="nothing is lost: make room, and it goes on",
+            )
         if self._is_connection_error(original):
             return StoreUnreachableError(
                 f"could not reach the database `{self.display_name}`: {text}",
@@ -326,12 +356,21 @@ class Database:
         return None
 
     def _is_connection_error(self, original: BaseException) -> bool:
-        name = type(original).__name__
         if self.dialect == "sqlite":
-            return "unable to open database" in str(original) or "not a database" in str(original)
-        state = getattr(original, "sqlstate", None) or ""
+            return any(words in str(original) for words in _BROKEN_SQLITE)
+        name, state = type(original).__name__, getattr(original, "sqlstate", None) or ""
         names = ("OperationalError", "AdminShutdown", "InterfaceError", "ConnectionTimeout")
         return name in names or state.startswith(_UNREACHABLE_CODES)
+
+
+def _let_go_of_lock(connection: Connection) -> None:
+    """SQLite keeps a closed connection with its locks for as long as anything refers to one of its cursors."""
+    driver = connection.connection.driver_connection
+    if driver is not None:
+        try:
+            driver.rollback()
+        except Exception:
+            return  # there is nothing that could be rolled back
 
 
 def _is_driver_error(error: BaseException) -> bool:
@@ -376,7 +415,8 @@ def _engine(url: str) -> Engine:
 def _connect_args(url: str) -> dict[str, Any]:
     if url.startswith("sqlite"):
         return {"timeout": BUSY_SECONDS, "check_same_thread": False}
-    return {"connect_timeout": 10}
+    given = make_url(url).query
+    return {name: value for name, value in (_CONNECTING | _KEEPALIVES).items() if name not in given}
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from headrace.clock import to_micros
 from headrace.store.database import Database, Transaction
+from headrace.store.outage import Outage
 from headrace.store.setup import prepare
 from headrace.store.sql import Sql
 from headrace.store.wakeups import NOTIFY, Wakeups
@@ -30,6 +31,11 @@ class Store:
     def is_shared(self) -> bool:
         """Whether other machines may use it at the same time."""
         return self.database.dialect != "sqlite"
+
+    @property
+    def outage(self) -> Outage:
+        """What the loops of this process tell of a database that is away."""
+        return self.database.outage
 
     @contextmanager
     def begin(self) -> Iterator[Transaction]:

@@ -5,6 +5,7 @@ The store, the agents and the services are the real ones; only what is around th
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -147,6 +148,10 @@ class SimulatedExecutor:
     def cancel(self, task_id: int, fence: int) -> None:
         if (task_id, fence) in self.present:
             self.present[task_id, fence].stop(self.clock.now())
+
+    def halt(self, number: signal.Signals) -> int:
+        """The thread that would call it is not simulated."""
+        return 0
 
     def running(self) -> list[tuple[int, int]]:
         return list(self.present)

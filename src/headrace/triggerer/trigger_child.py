@@ -38,6 +38,8 @@ class TriggerChild:
         self._on_message = on_message
         self._on_exit = on_exit
         self._process: subprocess.Popen[bytes] | None = None
+        self._leaving: subprocess.Popen[bytes] | None = None
+        """One that was asked to leave and has not left yet."""
         self._connection: Connection[FromTriggers] | None = None
         self._started_at = 0.0
         self._deaths = 0
@@ -77,12 +79,26 @@ class TriggerChild:
             self._connection.send(message)
             self._loop.update(self._connection)
 
+    def halt(self, number: signal.Signals) -> bool:
+        """SIGTERM: have it clean up and leave; SIGKILL: kill it. Whether there was one. Any thread may call it."""
+        process, connection = self._process or self._leaving, self._connection
+        if process is None or connection is None or process.poll() is not None:
+            return False
+        try:
+            if number == signal.SIGTERM:
+                connection.socket.shutdown(socket.SHUT_WR)
+            else:
+                os.killpg(process.pid, number)
+        except OSError:
+            return False  # gone already
+        return True
+
     def stop(self, grace_seconds: float) -> None:
         """Have it clean up and leave. What it says until then is heard."""
         if self._process is None or self._connection is None:
             return
         process, connection = self._process, self._connection
-        self._process = None
+        self._process, self._leaving = None, process
         try:
             connection.socket.shutdown(socket.SHUT_WR)
         except OSError:
@@ -92,6 +108,7 @@ class TriggerChild:
             self._loop.step(left)
         self._let_go(connection)
         _kill(process)
+        self._leaving = None
 
     def _hear(self, connection: Connection[FromTriggers]) -> None:
         try:

@@ -1,13 +1,14 @@
 """The triggerer: claims triggers under its lease, has them run in one process, and commits what they have to tell.
 
-Like an agent it does all of that on one thread (`step`), and a second thread only renews the lease. Any number of
-triggerers share a store. Until there is a first trigger it is a thread that sleeps: no process, no lease.
+Like an agent it does all of that on one thread (`step`), and others keep the lease. Any number of triggerers share a
+store. Until there is a first trigger it is a thread that sleeps: no process, no lease.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
 import threading
 import time
@@ -28,6 +29,7 @@ from headrace.logs import USUAL_RULES, Masker, MaskingRules
 from headrace.processes import place
 from headrace.store import (
     ClaimedTrigger,
+    LeaseKeeper,
     Requests,
     RunGraph,
     Store,
@@ -96,14 +98,21 @@ class Triggerer:
         self._logs: dict[int, str] = {}
         self._forgotten: list[int] = []
         self._must_look = threading.Event()
-        self._is_lost = threading.Event()
         self._stop = threading.Event()
-        self._renewer: threading.Thread | None = None
         self._may_hold_unknown = False
         self._busy_at = 0.0
         self.id = 0
         """0 until it has a lease."""
         self.name = options.name or f"{socket.gethostname()}:{os.getpid()}"
+        self._lease = LeaseKeeper(
+            store,
+            holder=f"triggerer `{self.name}`",
+            seconds=options.lease_seconds,
+            renew_seconds=options.renew_seconds,
+            grace_seconds=_STOP_SECONDS,
+            extend=self._extend,
+            halt=self._halt,
+        )
 
     # ---- life ------------------------------------------------------------------------------------------------------
 
@@ -149,8 +158,7 @@ class Triggerer:
         self._child.stop(_STOP_SECONDS)
         self._attempt(self._commit)
         self._stop.set()
-        if self._renewer is not None:
-            self._renewer.join()
+        self._lease.stop()
         if self.id:
             self._attempt(lambda: self._store.transact(self._resign))
         self._loop.close()
@@ -160,8 +168,10 @@ class Triggerer:
 
     def step(self, timeout_seconds: float) -> None:
         """Wait for the process or a wake-up, commit what was told, claim."""
-        if self._is_lost.is_set():
+        if self._lease.is_lost.is_set():
             self._begin_anew()
+        elif not self._lease.is_safe:
+            self._stop_everything()
         self._loop.step(0.0 if self._must_look.is_set() or self._told else timeout_seconds)
         if self._must_look.is_set():
             self._stop.wait(_COALESCE_SECONDS)
@@ -169,10 +179,9 @@ class Triggerer:
             self._commit()
             self._look()
         except StoreError as error:
-            _log.warning("could not reach the store, %d events wait: %s", len(self._told), error.message)
             self._must_look.set()
             self._may_hold_unknown = True
-            self._stop.wait(self._options.retry_seconds)
+            self._stop.wait(self._store.outage.met(error, self._options.retry_seconds))
         self._mind_the_child()
 
     def _look(self) -> None:
@@ -190,7 +199,7 @@ class Triggerer:
 
     def _claim(self) -> None:
         free = min(_BATCH, self._options.capacity - len(self._running))
-        if free <= 0 or self._child.pause_seconds:
+        if free <= 0 or self._child.pause_seconds or not self._lease.is_safe:
             return
         with self._store.read() as tx:
             if not has_free_triggers(tx, self._now(), self._attempts):
@@ -274,7 +283,7 @@ class Triggerer:
 
     def _mind_the_child(self) -> None:
         if self._running:
-            if not self._child.is_running and not self._child.pause_seconds:
+            if not self._child.is_running and not self._child.pause_seconds and self._lease.is_safe:
                 self._start_child()
         elif self._child.is_running and time.monotonic() - self._busy_at > self._options.idle_seconds:
             self._child.stop(1.0)
@@ -331,11 +340,10 @@ class Triggerer:
     # ---- leases ----------------------------------------------------------------------------------------------------
 
     def _register(self) -> None:
+        began_at = time.monotonic()
         self.id = self._store.transact(self._announce)
-        self._is_lost.clear()
-        if self._renewer is None:
-            self._renewer = threading.Thread(target=self._renew_forever, name="headrace-triggerer-lease", daemon=True)
-            self._renewer.start()
+        self._lease.begin(began_at)
+        self._lease.start(self.wake)
 
     def _announce(self, tx: Transaction) -> int:
         return register(
@@ -352,30 +360,39 @@ class Triggerer:
 
     def renew(self) -> None:
         """Renew the lease once."""
-        lease = round(self._options.lease_seconds * 1_000_000)
-        if not self._store.transact(lambda tx: extend_lease(tx, self.id, self._now(), lease)):
-            self._is_lost.set()
-            self._loop.wake()
+        self._lease.renew()
+        self._loop.wake()
 
-    def _renew_forever(self) -> None:
-        while not self._stop.wait(self._options.renew_seconds):
-            try:
-                self.renew()
-                self.wake()
-            except HeadraceError as error:
-                _log.warning("could not renew the lease: %s", error.message)
-        self._store.close()
+    def _extend(self) -> bool:
+        own_id, lease = self.id, round(self._options.lease_seconds * 1_000_000)
+        is_held = self._store.transact(lambda tx: extend_lease(tx, own_id, self._now(), lease))
+        # It may have begun anew meanwhile.
+        return is_held or own_id != self.id
+
+    def _halt(self, number: signal.Signals) -> int:
+        """End the process of triggers, whatever the thread that owns it is waiting for. How many triggers it runs."""
+        is_halted = self._child.halt(number)
+        self._loop.wake()
+        return len(self._running) if is_halted else 0
 
     def _begin_anew(self) -> None:
         """The others gave this triggerer up and run its triggers: it stops them and starts as a new one."""
-        _log.warning("triggerer `%s` lost its lease: its %d triggers go on elsewhere", self.name, len(self._running))
-        self._child.stop(_STOP_SECONDS)
-        self._running.clear()
+        if not self._store.outage.is_on:
+            count = len(self._running)
+            _log.warning("triggerer `%s` lost its lease: its %d triggers go on elsewhere", self.name, count)
+        self._stop_everything()
         try:
             self._register()
             self._must_look.set()
-        except HeadraceError as error:
-            _log.warning("could not register again: %s", error.message)
+        except StoreError as error:
+            self._stop.wait(self._store.outage.met(error, self._options.retry_seconds))
+
+    def _stop_everything(self) -> None:
+        """What the store still says is held here is let go of when it can be reached."""
+        if self._running or self._child.is_running:
+            self._child.stop(self._lease.grace_seconds)
+            self._running.clear()
+            self._may_hold_unknown = True
 
     def _resign(self, tx: Transaction) -> None:
         let_go_of_triggers(tx, self.id)

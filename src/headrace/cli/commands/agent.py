@@ -18,7 +18,7 @@ from headrace.settings import load_settings
 @click.option("--name", default="", help="How it is called; else by host and process.")
 @drain_option
 @store_option
-def command(slots: int | None, queues: str | None, name: str, drain_seconds: float, url: str | None) -> None:
+def command(slots: int | None, queues: str | None, name: str, drain_seconds: float | None, url: str | None) -> None:
     """Run tasks for the schedulers of a store."""
     settings = load_settings()
     served = tuple(part.strip() for part in queues.split(",") if part.strip()) if queues is not None else None

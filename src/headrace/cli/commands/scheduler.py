@@ -14,8 +14,6 @@ from headrace.cli.serving import project_folder, serve
 from headrace.errors import UsageError
 from headrace.settings import ProjectFolder, Settings, load_settings
 
-_DRAIN_SECONDS = 30.0
-
 
 @click.command("scheduler")
 @click.option("--projects", multiple=True, metavar="NAME=PATH", help="Also save the workflows of this folder.")
@@ -63,7 +61,7 @@ def serve_folder(
         place = Path(database_dir or passing).absolute()
         place.mkdir(parents=True, exist_ok=True)
         parts = Parts.open(settings, url or f"sqlite:///{place}/scheduler.db")
-        agent = serve_agent(parts, slots=slots, queues=None, name="", drain_seconds=_DRAIN_SECONDS)
+        agent = serve_agent(parts, slots=slots)
         serving = Serving(
             parts, [agent, serve_triggerer(parts), serve_scheduler(parts), serve_projects(parts, [folder])]
         )

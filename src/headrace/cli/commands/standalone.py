@@ -20,7 +20,7 @@ from headrace.store import list_projects
 @drain_option
 @store_option
 def command(
-    folders: tuple[str, ...], projects: tuple[str, ...], slots: int | None, drain_seconds: float, url: str | None
+    folders: tuple[str, ...], projects: tuple[str, ...], slots: int | None, drain_seconds: float | None, url: str | None
 ) -> None:
     """Scheduler, agent and triggerer in one, watching FOLDERS of workflows; without any, the `projects` settings.
 
@@ -37,7 +37,7 @@ def command(
     if not watched and not pushed:
         parts.store.dispose()
         raise UsageError("there is no folder of workflows to watch", hint="`headrace standalone FOLDER`")
-    agent = serve_agent(parts, slots=slots, queues=None, name="", drain_seconds=drain_seconds)
+    agent = serve_agent(parts, slots=slots, drain_seconds=drain_seconds)
     syncs = [serve_projects(parts, watched)] if watched else []
     serving = Serving(parts, [agent, serve_triggerer(parts), serve_scheduler(parts), *syncs])
     count = slots or settings.agent.slots
