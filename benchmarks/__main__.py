@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import airflow_paths, footprint, history, parsing, workloads
+from benchmarks import airflow_paths, cluster, footprint, history, parsing, workloads
 from benchmarks.bench import Bench, scratch, stores, versions
 
-WORKLOADS = ("W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W11", "W12", "W13")
+WORKLOADS = ("W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9", "W10", "W11", "W12", "W13")
 MODES = ("process", "reuse")
 
 
@@ -24,6 +24,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5, help="measurements of each; the median is printed")
     parser.add_argument("--slots", type=int, default=8)
     parser.add_argument("--history", type=int, default=1_000_000, help="finished task rows for W7")
+    parser.add_argument("--schedules", type=int, default=10_000, help="schedules that are due at once for W9")
     arguments = parser.parse_args()
     common = versions()
     with scratch() as folder, stores(arguments.store, folder) as makers:
@@ -34,7 +35,7 @@ def main() -> None:
 def _measurements(arguments: argparse.Namespace, folder: Path, makers: Any) -> Iterator[dict[str, Any]]:
     wanted = set(arguments.workload)
     for store, make in makers.items():
-        if wanted - {"W5", "W6", "W7", "W12"}:
+        if wanted - {"W5", "W6", "W7", "W9", "W10", "W12"}:
             bench = Bench(make(), folder, arguments.slots)
             yield from _on(bench, store, wanted, arguments)
             if "W13" in wanted:
@@ -43,6 +44,11 @@ def _measurements(arguments: argparse.Namespace, folder: Path, makers: Any) -> I
             bench.close()
         if "W7" in wanted:
             yield from _with_history(make(), folder, store, arguments)
+        if "W9" in wanted:
+            yield from cluster.burst(make, folder, store, arguments.schedules, arguments.slots)
+        if "W10" in wanted and store == "postgres":
+            for mode in arguments.mode:
+                yield from cluster.scale_out(make, folder, mode, arguments.repeat, arguments.slots)
     if "W5" in wanted:
         yield from footprint.cold_starts(folder, arguments.repeat)
     if "W6" in wanted:

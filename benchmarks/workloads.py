@@ -76,6 +76,16 @@ with DAG("bench", schedule=None, max_active_tasks=1000000) as dag:
 """
 
 
+def daily_nothing() -> str:
+    """W9: a workflow whose last run is due at once, and the next one not before tomorrow."""
+    return f"""{_HEAD}
+from datetime import datetime
+
+with DAG("bench", schedule="@daily", start_date=datetime(2020, 1, 1), catchup=False):
+    EmptyOperator(task_id="nothing")
+"""
+
+
 def dig_chain(count: int, operator: str) -> str:
     """W11: W1 as a .dig file."""
     command = {"py": "py>: tasks.work", "sh": "sh>: ':'", "echo": "echo>: hello"}[operator]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from copy import copy
+from itertools import count
 
 import pytest
 
 from headrace.agent import Agent
 from headrace.state import HELD
-from headrace.store import Store, agents, claims, ensure_project, results, runs, task_rows
+from headrace.store import Store, agents, claims, ensure_project, new_runs, results, runs, task_rows
 from headrace.testing.simulation import SqliteArena, main, simulate, simulate_all, tell
 
 SEEDS = 60
@@ -92,9 +93,13 @@ def test_it_tells_when_consequences_are_not_followed(monkeypatch):
 
 
 def test_it_tells_when_a_logical_time_gets_two_runs(monkeypatch):
-    changed = copy(runs.INSERT_RUN)
-    changed.sqlite = runs.INSERT_RUN.sqlite.replace(":unique_at,", "NULL,").replace(":key,", ":key || random(),")
-    monkeypatch.setattr(runs, "INSERT_RUN", changed)
+    row, numbers = new_runs._run_row, count()
+    changed = {"unique_at": None}
+    monkeypatch.setattr(
+        new_runs,
+        "_run_row",
+        lambda new, *rest: {**row(new, *rest), **changed, "key": f"{new.key}{next(numbers)}"},
+    )
     monkeypatch.setattr("headrace.scheduler.run_starter.move_schedules", lambda *_: None)
     assert "more than one run" in first_problem(range(100))
 

@@ -7,7 +7,15 @@ from sqlalchemy import insert
 from store_bench import flow, group, node
 
 from headrace.errors import ConflictError, NotFoundError, StateError
-from headrace.store import add_attempt, cancel_attempt, latest_attempt, time_out_attempt
+from headrace.store import (
+    NewRun,
+    add_attempt,
+    cancel_attempt,
+    create_runs,
+    latest_attempt,
+    start_queued_runs_of,
+    time_out_attempt,
+)
 from headrace.store.schema import attempt, run
 
 
@@ -45,6 +53,39 @@ def test_a_refused_run_leaves_the_transaction_usable(bench):
     bench.create(workflow_id, "r1", logical_at=5)
     assert bench.create(workflow_id, "r1", logical_at=9) is None
     assert bench.create(workflow_id, "r2", logical_at=9) is not None
+
+
+def test_of_runs_that_are_created_together_those_are_left_out_that_exist(bench):
+    first, second = bench.save(flow(node("a"), name="first"), flow(node("a"), name="second"))
+    bench.create(first, "there", logical_at=1)
+    wanted = [
+        NewRun(first, "same time", logical_at=1),
+        NewRun(first, "new", logical_at=2),
+        NewRun(second, "new", logical_at=2),
+        NewRun(second, "new", logical_at=3),
+    ]
+    created = bench.store.transact(lambda tx: create_runs(tx, wanted, bench.now))
+    assert [run_id is not None for run_id in created] == [False, True, True, False]
+    attempts = bench.rows(attempt)
+    assert [(one.run_id, one.workflow_id, one.number) for one in attempts[1:]] == [
+        (created[1], first, 1),
+        (created[2], second, 1),
+    ]
+
+
+def test_runs_of_many_workflows_start_within_the_limit_of_each(bench):
+    limited, paused, free = bench.save(
+        flow(node("a"), name="limited", max_active_runs=1),
+        flow(node("a"), name="paused"),
+        flow(node("a"), name="free"),
+    )
+    for workflow_id in (limited, paused, free):
+        bench.create(workflow_id, "r1")
+        bench.create(workflow_id, "r2")
+    bench.pause(paused)
+    bench.store.transact(lambda tx: start_queued_runs_of(tx, [free, paused, limited], bench.now))
+    running = [(one.workflow_id, one.key) for one in bench.rows(run) if one.state == "running"]
+    assert sorted(running) == sorted([(limited, "r1"), (free, "r1"), (free, "r2")])
 
 
 def test_queued_runs_start_oldest_first_within_the_limit(bench):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -18,12 +20,12 @@ from headrace.store import (
     ScheduleRow,
     Store,
     Transaction,
-    create_run,
+    create_runs,
     has_due_schedules,
     lock_due_schedules,
     move_schedules,
     occupations,
-    start_queued_runs,
+    start_queued_runs_of,
 )
 from headrace.timetable import Slot
 
@@ -31,6 +33,39 @@ _log = logging.getLogger("headrace.scheduler")
 
 BATCHES_PER_TICK = 10
 _AGAIN_AFTER_MISTAKE = timedelta(minutes=10)
+
+
+@dataclass
+class _Turn:
+    """A schedule that is being served."""
+
+    workflow: Workflow
+    occupation: Occupation
+    after: ScheduleRow
+    """Where it stands when everything is done."""
+    slots: list[Slot]
+    """The times whose turn has come and for which nothing was decided, oldest first."""
+    is_new: bool = False
+    """Whether there are runs to start."""
+
+    @property
+    def workflow_id(self) -> int:
+        return self.after.workflow_id
+
+    def next_slots(self) -> list[Slot]:
+        """Take the slots that may get a run now: all, or one at a time if a run keeps the next ones from starting."""
+        taken, self.slots = self.slots, []
+        if self.workflow.schedule is None or self.workflow.schedule.overlap != "skip":
+            return taken
+        is_busy = self.occupation.active_runs > self.occupation.stopping_runs
+        self.slots = [] if is_busy else taken[1:]
+        return [] if is_busy else taken[:1]
+
+    def decided(self, slot: Slot, *, is_created: bool) -> None:
+        """A run that somebody else has made for this time counts as this one."""
+        self.after = self.after._replace(last_logical_at=to_micros(slot.logical_time))
+        self.occupation = self.occupation._replace(active_runs=self.occupation.active_runs + is_created)
+        self.is_new = self.is_new or is_created
 
 
 class RunStarter:
@@ -58,30 +93,29 @@ class RunStarter:
 
     def _serve_batch(self, tx: Transaction, now: datetime) -> int:
         rows = lock_due_schedules(tx, to_micros(now), self._batch_size)
-        # In the order of ids, as everybody locks workflows.
-        rows.sort(key=lambda row: row.workflow_id)
-        occupied = occupations(tx, [row.workflow_id for row in rows]) if rows else {}
-        moved = [self._serve(tx, row, occupied[row.workflow_id], now) for row in rows]
-        move_schedules(tx, moved)
+        if not rows:
+            return 0
+        turns = self._turns(tx, rows, now)
+        _create_runs(tx, turns, to_micros(now))
+        for turn in turns:
+            has_events, turn.after = start_for_events(tx, turn.after, turn.workflow, turn.occupation, now)
+            turn.is_new = turn.is_new or has_events
+        start_queued_runs_of(tx, [turn.workflow_id for turn in turns if turn.is_new], to_micros(now), self._max_runs)
+        move_schedules(tx, [turn.after for turn in turns])
         return len(rows)
 
-    def _serve(self, tx: Transaction, row: ScheduleRow, occupation: Occupation, now: datetime) -> ScheduleRow:
-        workflow = tx.shared(Definitions).version(tx, occupation.version_id).workflow
-        planned = self._plan(row, workflow, occupation, now)
-        is_busy = occupation.active_runs > occupation.stopping_runs
-        after, is_new = planned.row, False
-        for slot in planned.slots:
-            if is_busy and workflow.schedule is not None and workflow.schedule.overlap == "skip":
-                continue
-            # A run that somebody else has made for this time counts as this one.
-            is_created = create_run(tx, _new_run(row.workflow_id, slot), to_micros(now)) is not None
-            after = after._replace(last_logical_at=to_micros(slot.logical_time))
-            is_busy, is_new = is_busy or is_created, is_new or is_created
-            occupation = occupation._replace(active_runs=occupation.active_runs + is_created)
-        has_events, after = start_for_events(tx, after, workflow, occupation, now)
-        if is_new or has_events:
-            start_queued_runs(tx, row.workflow_id, to_micros(now), limit=self._max_runs)
-        return after
+    def _turns(self, tx: Transaction, rows: Sequence[ScheduleRow], now: datetime) -> list[_Turn]:
+        occupied = occupations(tx, [row.workflow_id for row in rows])
+        definitions = tx.shared(Definitions)
+        definitions.load(tx, [one.version_id for one in occupied.values()])
+        turns = []
+        # In the order of ids, as everybody locks workflows.
+        for row in sorted(rows, key=lambda row: row.workflow_id):
+            occupation = occupied[row.workflow_id]
+            workflow = definitions.version(tx, occupation.version_id).workflow
+            planned = self._plan(row, workflow, occupation, now)
+            turns.append(_Turn(workflow, occupation, planned.row, list(planned.slots)))
+        return turns
 
     def _plan(self, row: ScheduleRow, workflow: Workflow, occupation: Occupation, now: datetime) -> Plan:
         try:
@@ -92,13 +126,22 @@ class RunStarter:
             return Plan((), row._replace(run_at=to_micros(now + _AGAIN_AFTER_MISTAKE)))
 
 
-def _new_run(workflow_id: int, slot: Slot) -> NewRun:
+def _create_runs(tx: Transaction, turns: Sequence[_Turn], now: int) -> None:
+    """In few statements for all schedules, however many slots they have."""
+    while chosen := [(turn, slot) for turn in turns for slot in turn.next_slots()]:
+        created = create_runs(tx, [_new_run(turn, slot) for turn, slot in chosen], now)
+        for (turn, slot), run_id in zip(chosen, created, strict=True):
+            turn.decided(slot, is_created=run_id is not None)
+
+
+def _new_run(turn: _Turn, slot: Slot) -> NewRun:
     return NewRun(
-        workflow_id,
+        turn.workflow_id,
         key=f"scheduled__{slot.run_at.isoformat()}",
         type="scheduled",
         logical_at=to_micros(slot.logical_time),
         interval_start=to_micros(slot.interval_start),
         interval_end=to_micros(slot.interval_end),
         run_after=to_micros(slot.run_at),
+        version_id=turn.occupation.version_id,
     )

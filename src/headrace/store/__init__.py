@@ -107,6 +107,7 @@ from headrace.store.neighbours import (
     previous_attempt_with_task,
     previous_run,
 )
+from headrace.store.new_runs import NewRun, add_attempt, create_run, create_runs
 from headrace.store.past import Followed, follow_past, has_nudges
 from headrace.store.past_reading import Waiting, past_of
 from headrace.store.pausing import set_paused
@@ -167,16 +168,14 @@ from headrace.store.requests import Requests, RunInfo
 from headrace.store.results import Committed, Report, record_results
 from headrace.store.run_graph import RunGraph
 from headrace.store.runs import (
-    NewRun,
-    add_attempt,
     cancel_attempt,
     clear_tasks,
-    create_run,
     latest_attempt,
     mark_attempt,
     mark_tasks,
     start_attempt,
     start_queued_runs,
+    start_queued_runs_of,
     time_out_attempt,
 )
 from headrace.store.schedules import (
@@ -320,6 +319,7 @@ __all__ = [
     "count_active_tasks",
     "count_reschedules",
     "create_run",
+    "create_runs",
     "current_version_of",
     "delete_kept",
     "delete_pool",
@@ -447,6 +447,7 @@ __all__ = [
     "stalled_attempts",
     "start_attempt",
     "start_queued_runs",
+    "start_queued_runs_of",
     "take_events",
     "task_counts",
     "task_keys",

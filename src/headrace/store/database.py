@@ -64,7 +64,7 @@ class Line(Protocol):
 
     def ask(self, statement: Sql, parameters: Mapping[str, Any], check: Check | None = None) -> Reply: ...
 
-    def ask_each(self, statement: Sql, rows: Sequence[Any], check: Check | None = None) -> None: ...
+    def ask_each(self, statement: Sql, rows: Sequence[Any], check: Check | None = None) -> Reply: ...
 
     def flush(self) -> None: ...
 
@@ -127,8 +127,12 @@ class Transaction:
 
         `check` is told how many rows it changed, before the transaction ends.
         """
+        self.ask_each(statement, rows, check)
+
+    def ask_each(self, statement: Sql, rows: Sequence[Any], check: Check | None = None) -> Reply:
+        """As `write_each`, for a statement whose answer will be wanted."""
         self._database.statements += 1
-        self._line.ask_each(statement, rows, check)
+        return self._line.ask_each(statement, rows, check)
 
     def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
         """Run a SQLAlchemy Core statement."""

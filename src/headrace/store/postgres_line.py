@@ -76,9 +76,9 @@ class PostgresLine:
         self._waiting.append((statement.postgres, values, reply))
         return reply
 
-    def ask_each(self, statement: Sql, rows: Sequence[Any], check: Check | None = None) -> None:
+    def ask_each(self, statement: Sql, rows: Sequence[Any], check: Check | None = None) -> PostgresReply:
         """Send a statement that reads these rows, structs or mappings, at the latest when an answer is asked for."""
-        self.ask(statement, {"rows": _json.encode(rows).decode()}, check)
+        return self.ask(statement, {"rows": _json.encode(rows).decode()}, check)
 
     def settle(self) -> None:
         """Send what was kept back if somebody has to look at an answer before anything else may happen."""

@@ -7,6 +7,7 @@ is the only one that advances it; agents that claim tasks at the same time are f
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from headrace.definition import Deferral, Node, Workflow
 from headrace.handoff import RETURN_VALUE, Errand
@@ -45,20 +46,27 @@ LOCK_ATTEMPTS = Sql(
     FROM attempt WHERE id IN :ids[] ORDER BY id [[postgres: FOR UPDATE]]
     """
 )
-UPDATE_ATTEMPT = Sql(
+UPDATE_ATTEMPTS = Sql(
     """
-    UPDATE attempt SET state = :state, is_cancel_requested = :is_cancel_requested, growth = :growth,
-           root_id = :root_id, started_at = :started_at, ended_at = :ended_at, reason = :reason
-    WHERE id = :id
+    UPDATE attempt SET state = r.state, is_cancel_requested = r.is_cancel_requested, growth = r.growth,
+           root_id = r.root_id, started_at = r.started_at, ended_at = r.ended_at, reason = r.reason
+    FROM (SELECT * FROM ROWS(:rows)) AS r WHERE attempt.id = r.id
+    """,
+    rows=(
+        ("id", "bigint"), ("state", "text"), ("is_cancel_requested", "boolean"), ("growth", "integer"),
+        ("root_id", "bigint"), ("started_at", "bigint"), ("ended_at", "bigint"), ("reason", "text"),
+    ),
+)  # fmt: skip
+UPDATE_RUNS = Sql(
     """
-)
-UPDATE_RUN = Sql(
-    """
-    UPDATE run SET state = :state, started_at = coalesce(started_at, :started_at), ended_at = :ended_at,
-           reason = :reason
-    WHERE id = :run_id
-    """
-)
+    UPDATE run SET state = r.state, started_at = coalesce(run.started_at, r.started_at), ended_at = r.ended_at,
+           reason = r.reason
+    FROM (SELECT * FROM ROWS(:rows)) AS r WHERE run.id = r.run_id
+    """,
+    rows=(
+        ("run_id", "bigint"), ("state", "text"), ("started_at", "bigint"), ("ended_at", "bigint"), ("reason", "text"),
+    ),
+)  # fmt: skip
 TASKS = Sql(f"SELECT {SELECTED} FROM task WHERE id IN :ids[]")
 TASKS_AND_PARENTS = Sql(
     f"""
@@ -188,6 +196,11 @@ class RunGraph:
 
     def attempt(self, attempt_id: int) -> Attempt:
         return self._attempts[attempt_id]
+
+    @property
+    def attempts(self) -> Collection[Attempt]:
+        """All that were locked."""
+        return self._attempts.values()
 
     def known_attempt(self, attempt_id: int) -> Attempt | None:
         """The attempt if it was locked before; else None."""
@@ -352,9 +365,7 @@ class RunGraph:
         waiting = [(task, deferral) for task, deferral in self._triggers if task.state is State.DEFERRED]
         insert_triggers(self._tx, waiting, self.new_ids(len(waiting)), self._now)
         self._released, self._triggers = [], []
-        for attempt in self._attempts.values():
-            if attempt.is_changed:
-                self._write_attempt(attempt)
+        self._write_attempts([attempt for attempt in self._attempts.values() if attempt.is_changed])
         if any(event.before in HELD and event.actor in (Actor.ADVANCE, Actor.USER) for event in self._unseen_events()):
             self._tx.should_notify = True  # agents run what they hold no more
         if self._errands:
@@ -397,25 +408,17 @@ class RunGraph:
         send_errands(self._tx, complete, self._now)
         self._errands, self._has_sent_errands = [], True
 
-    def _write_attempt(self, attempt: Attempt) -> None:
-        values = {
-            "id": attempt.id,
-            "run_id": attempt.run_id,
-            "state": attempt.state,
-            "is_cancel_requested": bool(attempt.is_cancel_requested),
-            "growth": attempt.growth,
-            "root_id": attempt.root_id,
-            "started_at": attempt.started_at,
-            "ended_at": attempt.ended_at,
-            "reason": attempt.reason,
-        }
-        self._tx.write(UPDATE_ATTEMPT, values)
-        self._tx.write(UPDATE_RUN, values)
-        attempt.is_changed = False
-        drop_met(self._tx, attempt, self.workflow(attempt.id))
-        limit = self.workflow(attempt.id).max_consecutive_failures
-        if attempt.state == "failed" and limit:
-            pause_after_failures(self._tx, attempt.workflow_id, limit)
+    def _write_attempts(self, attempts: Sequence[Attempt]) -> None:
+        if attempts:
+            rows = [_attempt_row(attempt) for attempt in attempts]
+            self._tx.write_each(UPDATE_ATTEMPTS, rows)
+            self._tx.write_each(UPDATE_RUNS, rows)
+        for attempt in attempts:
+            attempt.is_changed = False
+            workflow = self.workflow(attempt.id)
+            drop_met(self._tx, attempt, workflow)
+            if attempt.state == "failed" and workflow.max_consecutive_failures:
+                pause_after_failures(self._tx, attempt.workflow_id, workflow.max_consecutive_failures)
 
     def _link(self, ids: Iterable[int], downstream: Reply) -> None:
         self._downstream.update((task_id, []) for task_id in ids)
@@ -434,3 +437,17 @@ class RunGraph:
 
 def _is_called(task: Task, keys: Collection[str]) -> bool:
     return task.map_index < 0 and task.key in keys
+
+
+def _attempt_row(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "id": attempt.id,
+        "run_id": attempt.run_id,
+        "state": attempt.state,
+        "is_cancel_requested": bool(attempt.is_cancel_requested),
+        "growth": attempt.growth,
+        "root_id": attempt.root_id,
+        "started_at": attempt.started_at,
+        "ended_at": attempt.ended_at,
+        "reason": attempt.reason,
+    }

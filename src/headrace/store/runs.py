@@ -1,50 +1,22 @@
-"""Runs and attempts: created, started when their limits allow it, cancelled, timed out, cleared."""
+"""Runs and attempts: started when their limits allow it, cancelled, timed out, cleared."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-import msgspec
+from collections.abc import Collection, Sequence
+from itertools import islice
+from typing import NamedTuple
 
 from headrace.definition import Workflow
 from headrace.errors import NotFoundError, StateError
 from headrace.state import Actor, Advance, Attempt, Event, State, grow_tasks
-from headrace.store.attempt_plans import ORDINARY, AttemptPlan, plan_to_json
 from headrace.store.backfills import startable_backfills
-from headrace.store.database import Transaction
-from headrace.store.deadline_rows import look_at_passed, renew_for_attempt, renew_for_clearing, set_deadlines
+from headrace.store.database import Reply, Transaction
+from headrace.store.deadline_rows import look_at_passed, renew_for_clearing
 from headrace.store.definitions import Definitions
 from headrace.store.results import Committed, settle_and_flush
 from headrace.store.run_graph import RunGraph
 from headrace.store.sql import Sql
 
-_json = msgspec.json.Encoder()
-
-INSERT_RUN = Sql(
-    """
-    INSERT INTO run (workflow_id, key, type, state, logical_at, unique_at, interval_start, interval_end, run_after,
-                     params, note, backfill_id, backfill_order, created_at)
-    VALUES (:workflow_id, :key, :type, 'queued', :logical_at, :unique_at, :interval_start, :interval_end, :run_after,
-            :params, :note, :backfill_id, :backfill_order, :now)
-    ON CONFLICT DO NOTHING RETURNING id
-    """
-)
-INSERT_ATTEMPT = Sql(
-    """
-    INSERT INTO attempt (run_id, number, name, workflow_id, workflow_version_id, state, is_cancel_requested, growth,
-                         has_stores, resumes_attempt_id, plan, max_active_runs, max_active_tasks,
-                         max_active_tasks_scope, created_at)
-    SELECT :run_id, coalesce(max(number), 0) + 1, :name, :workflow_id, :version_id, 'queued', :no, 0, :no, :resumes,
-           :plan,
-           (SELECT CASE WHEN backfill.id IS NULL THEN CAST(:max_active_runs AS integer)
-                        ELSE backfill.max_active_runs END
-            FROM run LEFT JOIN backfill ON backfill.id = run.backfill_id WHERE run.id = :run_id),
-           :max_active_tasks, :scope, :now
-    FROM attempt WHERE run_id = :run_id
-    RETURNING id
-    """
-)
-CURRENT_VERSION = Sql("SELECT id, current_version_id FROM workflow WHERE id = :id")
 STARTABLE = Sql(
     """
     SELECT attempt.id FROM attempt JOIN run ON run.id = attempt.run_id
@@ -54,12 +26,12 @@ STARTABLE = Sql(
     """
 )
 # NO KEY: whoever inserted a run shares the workflow's key already, and two of them would wait for each other.
-LOCK_WORKFLOW = Sql(
+LOCK_WORKFLOWS = Sql(
     """
     SELECT id, is_paused, EXISTS (
       SELECT 1 FROM run WHERE run.workflow_id = workflow.id AND run.state = 'queued' AND run.backfill_id IS NOT NULL
     )
-    FROM workflow WHERE id = :id [[postgres: FOR NO KEY UPDATE]]
+    FROM workflow WHERE id IN :ids[] ORDER BY id [[postgres: FOR NO KEY UPDATE]]
     """
 )
 RUNNING_RUNS = Sql(
@@ -69,119 +41,16 @@ RUNNING_RUNS = Sql(
     """
 )
 SET_TIMEOUT = Sql("UPDATE attempt SET timeout_at = :timeout_at WHERE id = :id")
-ACTIVE_ATTEMPT = Sql("SELECT number FROM attempt WHERE run_id = :run_id AND state IN ('queued', 'running')")
-QUEUE_AGAIN = Sql(
-    """
-    UPDATE run SET state = 'queued', reason = NULL, started_at = NULL, ended_at = NULL, run_after = :now
-    WHERE id = :run_id
-    """
-)
 LATEST_ATTEMPT = Sql("SELECT max(id) FROM attempt WHERE run_id = :run_id")
 
 
-class NewRun(NamedTuple):
-    """A run to be created."""
+class _Lane(NamedTuple):
+    """Queued attempts that share a limit, in their order."""
 
     workflow_id: int
-    key: str
-    type: str = "manual"
-    logical_at: int | None = None
-    interval_start: int | None = None
-    interval_end: int | None = None
-    run_after: int | None = None
-    params: dict[str, Any] = {}
-    is_repeatable: bool = False
-    """Allow it beside another run for the same logical time, whatever the workflow says."""
-    version_id: int | None = None
-    """Which version of the workflow it runs. None: the newest."""
-    attempt_name: str = ""
-    plan: AttemptPlan = ORDINARY
-    note: str | None = None
-    """What a person has to say about it."""
-    backfill_id: int | None = None
-    """The backfill whose limit it counts for, in place of the workflow's …"""
-    backfill_order: int | None = None
-    """… and its place in there."""
-
-
-def create_run(tx: Transaction, new: NewRun, now: int) -> int | None:
-    """Insert a run and its first attempt, both queued. None: a run with this key or logical time exists."""
-    version_id = new.version_id or _current_version(tx, new.workflow_id)
-    workflow = tx.shared(Definitions).version(tx, version_id).workflow
-    parameters = {
-        **new._asdict(),
-        "plan": None,
-        "unique_at": new.logical_at if workflow.unique_logical_time and not new.is_repeatable else None,
-        "run_after": new.run_after if new.run_after is not None else now,
-        "params": _json.encode(new.params).decode(),
-        "now": now,
-    }
-    rows = tx.run(INSERT_RUN, parameters)
-    if not rows:
-        return None
-    run_id = int(rows[0][0])
-    _insert_attempt(tx, run_id, new.workflow_id, version_id, workflow, now, name=new.attempt_name, plan=new.plan)
-    set_deadlines(tx, run_id, workflow, now)
-    return run_id
-
-
-def add_attempt(
-    tx: Transaction,
-    run_id: int,
-    workflow_id: int,
-    resumes: int | None,
-    name: str,
-    now: int,
-    version_id: int | None = None,
-    plan: AttemptPlan = ORDINARY,
-) -> int:
-    """Another pass over a run that has ended, with the workflow's newest version or another one.
-
-    The run is queued again.
-    """
-    active = tx.run(ACTIVE_ATTEMPT, {"run_id": run_id})
-    if active:
-        raise StateError(f"cannot try run {run_id} again: its attempt {active[0][0]} has not ended yet")
-    tx.change(QUEUE_AGAIN, {"run_id": run_id, "now": now})
-    version_id = version_id or _current_version(tx, workflow_id)
-    workflow = tx.shared(Definitions).version(tx, version_id).workflow
-    renew_for_attempt(tx, run_id, workflow, now)
-    return _insert_attempt(tx, run_id, workflow_id, version_id, workflow, now, resumes, name, plan)
-
-
-def _current_version(tx: Transaction, workflow_id: int) -> int:
-    rows = tx.run(CURRENT_VERSION, {"id": workflow_id})
-    if not rows or rows[0][1] is None:
-        raise NotFoundError(f"workflow {workflow_id} is not in the store")
-    return int(rows[0][1])
-
-
-def _insert_attempt(
-    tx: Transaction,
-    run_id: int,
-    workflow_id: int,
-    version_id: int,
-    workflow: Workflow,
-    now: int,
-    resumes: int | None = None,
-    name: str = "",
-    plan: AttemptPlan = ORDINARY,
-) -> int:
-    parameters = {
-        "run_id": run_id,
-        "name": name,
-        "workflow_id": workflow_id,
-        "version_id": version_id,
-        "max_active_runs": workflow.max_active_runs,
-        "max_active_tasks": workflow.max_active_tasks,
-        "scope": workflow.max_active_tasks_scope,
-        "resumes": resumes,
-        "plan": plan_to_json(plan),
-        "no": False,
-        "now": now,
-    }
-    ((attempt_id,),) = tx.run(INSERT_ATTEMPT, parameters)
-    return int(attempt_id)
+    backfill_id: int
+    """0: of no backfill."""
+    attempt_ids: list[int]
 
 
 def start_queued_runs(tx: Transaction, workflow_id: int, now: int, limit: int = 100) -> Committed | None:
@@ -189,24 +58,46 @@ def start_queued_runs(tx: Transaction, workflow_id: int, now: int, limit: int = 
 
     Those of backfills come after the others, in an order and within a limit of their own.
     """
-    ((_, is_paused, has_backfill),) = tx.run(LOCK_WORKFLOW, {"id": workflow_id})
-    if is_paused:
-        return None
-    rows = tx.run(STARTABLE, {"workflow_id": workflow_id, "now": now, "limit": limit})
-    lanes = [(0, [row[0] for row in rows])] if rows else []
-    lanes += startable_backfills(tx, workflow_id, now, limit) if has_backfill else []
+    return start_queued_runs_of(tx, [workflow_id], now, limit)
+
+
+def start_queued_runs_of(
+    tx: Transaction, workflow_ids: Collection[int], now: int, limit: int = 100
+) -> Committed | None:
+    """As `start_queued_runs`, for many workflows at once; `limit` is for each of them."""
+    lanes = _lanes(tx, workflow_ids, now, limit)
     if not lanes:
         return None
     graph = RunGraph(tx, now)
-    graph.lock(attempt_id for _, attempt_ids in lanes for attempt_id in attempt_ids)
+    graph.lock(attempt_id for lane in lanes for attempt_id in lane.attempt_ids)
+    tx.shared(Definitions).load(tx, [attempt.workflow_version_id for attempt in graph.attempts])
+    running = [(lane, _ask_running(tx, lane, graph.attempt(lane.attempt_ids[0]))) for lane in lanes]
+    starting = [
+        graph.attempt(attempt_id)
+        for lane, reply in running
+        for attempt_id in lane.attempt_ids[: _room(graph.attempt(lane.attempt_ids[0]), reply)]
+    ]
     advance = Advance(graph)
-    for backfill_id, attempt_ids in lanes:
-        room = _room(tx, workflow_id, graph.attempt(attempt_ids[0]), backfill_id)
-        for attempt_id in attempt_ids[:room]:
-            _start(tx, graph, advance, graph.attempt(attempt_id))
+    _start(tx, graph, advance, starting)
     committed = settle_and_flush(advance, graph)
     tx.should_notify = tx.should_notify or committed.scheduled + committed.scheduled_inline > 0
     return committed
+
+
+def _lanes(tx: Transaction, workflow_ids: Collection[int], now: int, limit: int) -> list[_Lane]:
+    locked = tx.run(LOCK_WORKFLOWS, {"ids": sorted(workflow_ids)}) if workflow_ids else []
+    # All questions before the first answer, so that they travel together.
+    asked = [
+        (workflow_id, has_backfill, tx.ask(STARTABLE, {"workflow_id": workflow_id, "now": now, "limit": limit}))
+        for workflow_id, is_paused, has_backfill in locked
+        if not is_paused
+    ]
+    lanes = []
+    for workflow_id, has_backfill, reply in asked:
+        lanes += [_Lane(workflow_id, 0, [row[0] for row in reply.rows()])]
+        if has_backfill:
+            lanes += [_Lane(workflow_id, *lane) for lane in startable_backfills(tx, workflow_id, now, limit)]
+    return [lane for lane in lanes if lane.attempt_ids]
 
 
 def start_attempt(tx: Transaction, attempt_id: int, now: int) -> Committed:
@@ -214,30 +105,40 @@ def start_attempt(tx: Transaction, attempt_id: int, now: int) -> Committed:
     graph = RunGraph(tx, now)
     graph.lock([attempt_id])
     advance = Advance(graph)
-    _start(tx, graph, advance, graph.attempt(attempt_id))
+    _start(tx, graph, advance, [graph.attempt(attempt_id)])
     tx.should_notify = True
     return settle_and_flush(advance, graph)
 
 
-def _room(tx: Transaction, workflow_id: int, attempt: Attempt, backfill_id: int) -> int | None:
+def _ask_running(tx: Transaction, lane: _Lane, attempt: Attempt) -> Reply | None:
+    """How many runs count for the same limit; None: there is no limit."""
     if attempt.max_active_runs is None:
         return None
-    ((running,),) = tx.run(RUNNING_RUNS, {"workflow_id": workflow_id, "backfill_id": backfill_id})
-    return max(0, attempt.max_active_runs - int(running))
+    return tx.ask(RUNNING_RUNS, {"workflow_id": lane.workflow_id, "backfill_id": lane.backfill_id})
 
 
-def _start(tx: Transaction, graph: RunGraph, advance: Advance, attempt: Attempt) -> None:
-    """Insert the whole task tree of an attempt and open its root."""
-    workflow = tx.shared(Definitions).version(tx, attempt.workflow_version_id).workflow
-    nodes = graph.plan(attempt.id).nodes(workflow.nodes)
-    ids = graph.new_ids(len(nodes))
-    growth = grow_tasks(nodes, ids, attempt_id=attempt.id, under=None, generation=0, grown_by=None)
-    graph.add(growth.tasks, growth.edges)
-    attempt.root_id = growth.tasks[0].id
-    look_at_passed(tx, attempt.run_id, workflow, graph.now)
-    _limit_time(tx, attempt.id, workflow, graph.now)
-    resumed = graph.carry_over(growth.tasks) if attempt.resumes_attempt_id is not None else []
-    advance.start(attempt, growth.tasks[0], resumed)
+def _room(attempt: Attempt, running: Reply | None) -> int | None:
+    if attempt.max_active_runs is None or running is None:
+        return None
+    ((count,),) = running.rows()
+    return max(0, attempt.max_active_runs - int(count))
+
+
+def _start(tx: Transaction, graph: RunGraph, advance: Advance, attempts: Sequence[Attempt]) -> None:
+    """Insert the whole task trees of attempts and open their roots."""
+    definitions = tx.shared(Definitions)
+    workflows = [definitions.version(tx, attempt.workflow_version_id).workflow for attempt in attempts]
+    trees = [graph.plan(one.id).nodes(workflow.nodes) for one, workflow in zip(attempts, workflows, strict=True)]
+    ids = iter(graph.new_ids(sum(map(len, trees))))
+    for attempt, workflow, nodes in zip(attempts, workflows, trees, strict=True):
+        own_ids = list(islice(ids, len(nodes)))
+        growth = grow_tasks(nodes, own_ids, attempt_id=attempt.id, under=None, generation=0, grown_by=None)
+        graph.add(growth.tasks, growth.edges)
+        attempt.root_id = growth.tasks[0].id
+        look_at_passed(tx, attempt.run_id, workflow, graph.now)
+        _limit_time(tx, attempt.id, workflow, graph.now)
+        resumed = graph.carry_over(growth.tasks) if attempt.resumes_attempt_id is not None else []
+        advance.start(attempt, growth.tasks[0], resumed)
 
 
 def _limit_time(tx: Transaction, attempt_id: int, workflow: Workflow, now: int) -> None:

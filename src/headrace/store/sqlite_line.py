@@ -54,15 +54,21 @@ class SqliteLine:
             check(reply.changed())
         return reply
 
-    def ask_each(self, statement: Sql, rows: Sequence[Any], check: Check | None = None) -> None:
+    def ask_each(self, statement: Sql, rows: Sequence[Any], check: Check | None = None) -> SqliteReply:
         """Run a statement once for each row: prepared once, it is faster than one that reads rows from JSON."""
         if isinstance(rows[0], Mapping):
             values: Iterable[Any] = ([_bound(row.get(name)) for name in statement.columns] for row in rows)
         else:
             values = map(attrgetter(*statement.columns), rows)
-        self._cursor.executemany(statement.sqlite, values)
+        if statement.has_rows:
+            answers = [self._cursor.execute(statement.sqlite, one).fetchall() for one in values]
+            reply = SqliteReply([row for answer in answers for row in answer], sum(map(len, answers)))
+        else:
+            self._cursor.executemany(statement.sqlite, values)
+            reply = SqliteReply([], self._cursor.rowcount)
         if check is not None:
-            check(self._cursor.rowcount)
+            check(reply.changed())
+        return reply
 
     def settle(self) -> None:
         """Nothing is ever kept back."""

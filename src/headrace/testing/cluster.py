@@ -53,7 +53,7 @@ class Cluster:
         self._violation: Violation | None = None
         self._endings = Endings(random)
         self.user = self._node("user")
-        self.checker = Checker(self.user.store.database, {**POOLS, "default_pool": 128})
+        self.checker = Checker(self._open_database(), {**POOLS, "default_pool": 128})
         self.checker.is_reported = self._is_reported
         self.agents = [self._agent() for _ in range(random.randint(1, 3))]
         self.schedulers = [self._scheduler() for _ in range(random.randint(1, 2))]

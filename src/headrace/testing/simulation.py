@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
+from itertools import chain, cycle
 from pathlib import Path
 from random import Random
 from typing import NamedTuple
@@ -30,6 +31,9 @@ from headrace.testing.requests_of_people import People
 
 ACTIONS = 100
 _ROUNDS = 600
+_CONNECTIONS = 12
+_UNSHARED = 2
+"""Those of people and of the checker: others have their turns in the middle of a person's transaction."""
 UNFINISHED = Sql(
     """
     SELECT run.id, run.state FROM run WHERE run.state IN ('queued', 'running')
@@ -102,8 +106,8 @@ class PostgresArena:
         with self._database(0).begin() as tx:
             tx.change(WIPE)
             tx.change(WIPE_POOLS)
-        numbers = iter(range(1, 1_000))
-        yield lambda: self._database(next(numbers) % 12)
+        numbers = chain(range(_UNSHARED), cycle(range(_UNSHARED, _CONNECTIONS)))
+        yield lambda: self._database(next(numbers))
 
     def _database(self, number: int) -> Database:
         while len(self._databases) <= number:

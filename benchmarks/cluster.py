@@ -1,0 +1,226 @@
+"""W9 and W10: schedulers and agents as processes of their own, with everything that they cost added up."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from sqlalchemy import text
+
+from benchmarks import workloads
+from headrace.clock import to_micros
+from headrace.projects import parse_file
+from headrace.projects.saving import save_parsed
+from headrace.store import NewRun, Store, create_run
+
+_LONGEST_SECONDS = 600.0
+_PER_FILE = 100
+_SHAPES = ((1, 1), (2, 2))
+_numbers = itertools.count(1)
+
+
+class Cluster:
+    """Processes that share a store. They are ready when it is made, and begin with `go`."""
+
+    def __init__(self, url: str, folder: Path, *, schedulers: int, agents: int, slots: int) -> None:
+        each = max(1, slots // agents)
+        roles = ["scheduler"] * schedulers + ["agent"] * agents
+        self._members = [_launch(role, url, folder, each) for role in roles]
+        for member in self._members:
+            _line(member)
+
+    def go(self) -> None:
+        for member in self._members:
+            member.stdin.write("go\n")  # type: ignore[union-attr]
+            member.stdin.flush()  # type: ignore[union-attr]
+
+    def end(self) -> dict[str, float]:
+        """Stop every process; returns what all of them cost together."""
+        for member in self._members:
+            member.stdin.close()  # type: ignore[union-attr]
+        told = [json.loads(_line(member)) for member in self._members]
+        for member in self._members:
+            member.wait(60)
+        return {key: sum(one[key] for one in told) for key in ("cpu_seconds", "statements", "commits")}
+
+    def kill(self) -> None:
+        for member in self._members:
+            member.kill()
+            member.wait()
+
+
+@contextmanager
+def cluster(url: str, folder: Path, *, schedulers: int, agents: int, slots: int) -> Iterator[Cluster]:
+    one = Cluster(url, folder, schedulers=schedulers, agents=agents, slots=slots)
+    try:
+        yield one
+    finally:
+        one.kill()
+
+
+def burst(make: Callable[[], str], folder: Path, store: str, schedules: int, slots: int) -> Iterator[dict[str, Any]]:
+    """W9: many schedules due at once, with one scheduler and with two; every run is there once and has ended well."""
+    for schedulers in (1, 2):
+        url = make()
+        opened = Store(url)
+        save_due_schedules(opened, folder, schedules)
+        with cluster(url, folder, schedulers=schedulers, agents=1, slots=slots) as processes:
+            began = time.perf_counter()
+            processes.go()
+            _wait(opened, schedules)
+            wall = time.perf_counter() - began
+            cost = processes.end()
+        _check_once_each(opened, schedules)
+        opened.dispose()
+        shape = {"workload": "W9", "store": store, "mode": "inline", "schedulers": schedulers, "agents": 1}
+        yield {**shape, **_figures(wall, schedules, cost)}
+
+
+def save_due_schedules(store: Store, folder: Path, count: int) -> None:
+    """Workflows with one empty task each, whose last daily run is due since midnight."""
+    root = folder / f"burst{next(_numbers)}"
+    root.mkdir()
+    (root / "bench.py").write_text(workloads.daily_nothing())
+    parsed = parse_file(root, "bench.py", timeout_seconds=60, memory_mb=4096)
+    (workflow,) = parsed.workflows
+    files = [
+        msgspec.structs.replace(
+            parsed,
+            file=f"bench{first}.py",
+            workflows=tuple(
+                msgspec.structs.replace(workflow, name=f"due{number}")
+                for number in range(first, min(first + _PER_FILE, count))
+            ),
+        )
+        for first in range(0, count, _PER_FILE)
+    ]
+    save_parsed(store, root.name, root, files, datetime.now(UTC))
+
+
+def scale_out(make: Callable[[], str], folder: Path, mode: str, repeat: int, slots: int) -> Iterator[dict[str, Any]]:
+    """W10: W2 and W4 on PostgreSQL with two schedulers and two agents, beside one of each with as many slots in all."""
+    for name, source, runs in (
+        ("W2/mapped", workloads.python_fan(500, mode, is_mapped=True), 1),
+        ("W2/static", workloads.python_fan(500, mode, is_mapped=False), 1),
+        ("W4", workloads.python_chain(5, mode), 100),
+    ):
+        single = 0.0
+        for schedulers, agents in _SHAPES:
+            figures = _scaled(make(), folder, source, runs, repeat, schedulers, agents, slots)
+            single = single or figures["wall_seconds"]
+            shape = {"workload": f"W10/{name}", "store": "postgres", "mode": mode}
+            ratio = round(figures["wall_seconds"] / single, 3)
+            yield {**shape, "schedulers": schedulers, "agents": agents, **figures, "ratio_to_one_of_each": ratio}
+
+
+def _scaled(
+    url: str, folder: Path, source: str, runs: int, repeat: int, schedulers: int, agents: int, slots: int
+) -> dict[str, Any]:
+    """The median wall time of one measurement, and the mean of what all of them cost."""
+    opened = Store(url)
+    workflow_id = _save(opened, folder, source)
+    walls = []
+    with cluster(url, folder, schedulers=schedulers, agents=agents, slots=slots) as processes:
+        processes.go()
+        done = 0
+        for number in range(repeat + 1):  # the first loads the file and forks the first processes
+            began = time.perf_counter()
+            _trigger(opened, workflow_id, 1 if number == 0 else runs)
+            done += 1 if number == 0 else runs
+            _wait(opened, done)
+            walls.append(time.perf_counter() - began)
+        cost = processes.end()
+    tasks = _count_tasks(opened)
+    opened.dispose()
+    each = tasks * runs // done
+    return _figures(sorted(walls[1:])[repeat // 2], each, {key: cost[key] * each / tasks for key in cost})
+
+
+def _save(store: Store, folder: Path, source: str) -> int:
+    root = folder / f"scaled{next(_numbers)}"
+    root.mkdir()
+    (root / "bench.py").write_text(source)
+    parsed = parse_file(root, "bench.py", timeout_seconds=60, memory_mb=4096)
+    (saved,) = save_parsed(store, root.name, root, [parsed], datetime.now(UTC))
+    if saved.error is not None:
+        raise SystemExit(f"benchmark file: {saved.error.message}")
+    return saved.workflows[0].id
+
+
+def _trigger(store: Store, workflow_id: int, runs: int) -> None:
+    """Each in a transaction of its own, as people and programs ask for them; a scheduler starts them."""
+    for _ in range(runs):
+        now = to_micros(datetime.now(UTC))
+        with store.begin() as tx:
+            create_run(tx, NewRun(workflow_id=workflow_id, key=f"scaled{next(_numbers)}"), now)
+            tx.should_notify = True
+
+
+def _wait(store: Store, runs: int) -> None:
+    """Until so many runs have ended."""
+    until = time.monotonic() + _LONGEST_SECONDS
+    while time.monotonic() < until:
+        time.sleep(0.005 if runs < 1000 else 0.2)
+        with store.read() as tx:
+            ((open_, due),) = tx.execute(text(_LEFT), {"now": to_micros(datetime.now(UTC))}).fetchall()
+            if open_ == 0 and due == 0 and tx.execute(text("SELECT count(*) FROM run")).scalar_one() >= runs:
+                return
+    raise SystemExit(f"not every run has ended within {_LONGEST_SECONDS:.0f} s")
+
+
+# By their indexes, so that waiting costs those who work nothing.
+_LEFT = """
+SELECT (SELECT count(*) FROM (SELECT 1 FROM run WHERE state IN ('queued', 'running') LIMIT 1) AS active),
+       (SELECT count(*) FROM (SELECT 1 FROM schedule WHERE next_run_at < :now LIMIT 1) AS late)
+"""
+
+
+def _check_once_each(store: Store, schedules: int) -> None:
+    with store.read() as tx:
+        runs, workflows, times = tx.execute(
+            text("SELECT count(*), count(DISTINCT workflow_id), count(DISTINCT logical_at) FROM run")
+        ).one()
+        well = tx.execute(text("SELECT count(*) FROM task WHERE kind = 'task' AND state = 'success'")).scalar_one()
+    if (runs, workflows, times, well) != (schedules, schedules, 1, schedules):
+        raise SystemExit(f"expected {schedules} runs, found {runs} of {workflows} workflows, {well} tasks done")
+
+
+def _count_tasks(store: Store) -> int:
+    with store.read() as tx:
+        states = tx.execute(text("SELECT state, count(*) FROM task WHERE kind = 'task' GROUP BY state")).fetchall()
+    if [row[0] for row in states] != ["success"]:
+        raise SystemExit(f"a measured run did not succeed: {states}")
+    return int(states[0][1])
+
+
+def _figures(wall: float, tasks: int, cost: dict[str, float]) -> dict[str, Any]:
+    return {
+        "wall_seconds": round(wall, 4),
+        "tasks": tasks,
+        "tasks_per_second": round(tasks / wall, 1),
+        "per_task_ms": round(wall / tasks * 1000, 3),
+        "cpu_seconds": round(cost["cpu_seconds"], 3),
+        "statements_per_task": round(cost["statements"] / tasks, 2),
+        "commits_per_task": round(cost["commits"] / tasks, 3),
+    }
+
+
+def _launch(role: str, url: str, folder: Path, slots: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "benchmarks.member", role, url, str(folder), str(slots)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def _line(member: subprocess.Popen[str]) -> str:
+    line: str = member.stdout.readline()  # type: ignore[union-attr]
+    if not line:
+        raise SystemExit(f"a process of the cluster ended with exit code {member.wait()}")
+    return line
