@@ -17,6 +17,7 @@ PRESENT = {
     "ix_task_active",
     "ix_task_claimable",
     "ix_task_deferred",
+    "ix_task_deferred_key",
     "ix_task_due",
     "ix_run_active",
     "ix_run_queued",

@@ -7,9 +7,10 @@ pools and runs cannot be kept by row locks alone. The lock is taken after the at
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from headrace.definition import Node
 from headrace.state import INLINE_QUEUE, Actor, Event, State, Task
 from headrace.store.database import Reply, Transaction
 from headrace.store.definitions import Definitions
@@ -48,18 +49,26 @@ TAKE = Sql(
 )
 USE = Sql(
     """
-    SELECT name, slots, CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(NULL AS text), 0, 0 FROM pool
+    SELECT name, slots, CASE WHEN includes_deferred
+             THEN (SELECT sum(task.pool_slots) FROM task
+                   WHERE task.pool = pool.name AND task.state = 'deferred' AND task.pool_slots > 0) END,
+           CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(NULL AS text), 0 FROM pool
     UNION ALL
-    SELECT task.pool, sum(task.pool_slots), task.attempt_id, attempt.workflow_id, task.key, count(*), count(*)
+    SELECT task.pool, CAST(NULL AS integer), sum(task.pool_slots), task.attempt_id, attempt.workflow_id, task.key,
+           count(*)
     FROM task JOIN attempt ON attempt.id = task.attempt_id
     WHERE task.state IN ('queued', 'running', 'restarting')
     GROUP BY task.pool, task.attempt_id, attempt.workflow_id, task.key
-    UNION ALL
-    SELECT task.pool, sum(CASE WHEN pool.includes_deferred THEN task.pool_slots ELSE 0 END),
-           task.attempt_id, attempt.workflow_id, task.key, 0, count(*)
-    FROM task JOIN attempt ON attempt.id = task.attempt_id LEFT JOIN pool ON pool.name = task.pool
-    WHERE task.state = 'deferred'
-    GROUP BY task.pool, task.attempt_id, attempt.workflow_id, task.key
+    """
+)
+# Many tasks may wait for triggers, so only those are counted that a limit speaks of.
+WAITING = Sql(
+    """
+    SELECT task.attempt_id, attempt.workflow_id, task.key, count(*)
+    FROM task JOIN attempt ON attempt.id = task.attempt_id
+    WHERE task.state = 'deferred' AND task.map_index >= -1 AND task.key IN :keys[]
+      AND attempt.workflow_id IN :workflow_ids[]
+    GROUP BY task.attempt_id, attempt.workflow_id, task.key
     """
 )
 DELETE_VALUES = Sql("DELETE FROM value WHERE task_id IN :ids[]")
@@ -154,6 +163,8 @@ def _allowed(
         rows = candidates.rows()
         fresh = [Candidate(*row) for row in rows if row[0] not in seen]
         seen.update(candidate.id for candidate in fresh)
+        if queue != INLINE_QUEUE:
+            use.expect(fresh)
         for candidate in fresh:
             # What runs no code takes no slot of anything, so no limit holds it back.
             if queue == INLINE_QUEUE or (len(allowed) < limit and use.take(candidate, full_pools, full_attempts)):
@@ -173,6 +184,23 @@ class _Use:
         self._slots: dict[str, int] | None = None
         self._used: Counter[str] = Counter()
         self._active: Counter[tuple[int | None, int | None, str | None]] = Counter()
+        self._waiting: Counter[tuple[int | None, int | None, str]] = Counter()
+        """Of tasks with limits of their own: how many wait for triggers."""
+        self._expected: set[tuple[int, str]] = set()
+
+    def expect(self, candidates: Sequence[Candidate]) -> None:
+        """Have counted what the limits of these tasks themselves need to know; most tasks have none."""
+        limited = {(one.workflow_id, one.key) for one in candidates if self._has_limit(one)} - self._expected
+        if not limited:
+            return
+        self._expected |= limited
+        self.ask()  # needed in any case, and so they travel together
+        workflow_ids, keys = {one[0] for one in limited}, {one[1] for one in limited}
+        answer = self._tx.ask(WAITING, {"keys": sorted(keys), "workflow_ids": sorted(workflow_ids)})
+        for attempt_id, workflow_id, key, count in answer.rows():
+            if (workflow_id, key) in limited:
+                self._waiting[(attempt_id, None, key)] += count
+                self._waiting[(None, workflow_id, key)] += count
 
     def take(self, candidate: Candidate, full_pools: set[str], full_attempts: set[int]) -> bool:
         """Whether every limit leaves room for it; if so it is counted."""
@@ -181,7 +209,7 @@ class _Use:
         if not self._task_has_room(candidate):
             return False
         self._used[candidate.pool] += candidate.pool_slots
-        self._count(candidate.attempt_id, candidate.workflow_id, candidate.key, 1, 1)
+        self._count(candidate.attempt_id, candidate.workflow_id, candidate.key, 1)
         return True
 
     def ask(self) -> Reply:
@@ -193,20 +221,19 @@ class _Use:
     def _load(self) -> dict[str, int]:
         if self._slots is None:
             self._slots = {}
-            for pool, slots, attempt_id, workflow_id, key, active, open_ in self.ask().rows():
+            for pool, slots, used, attempt_id, workflow_id, key, active in self.ask().rows():
+                self._used[pool] += used or 0
                 if attempt_id is None:
                     self._slots[pool] = slots
                 else:
-                    self._used[pool] += slots
-                    self._count(attempt_id, workflow_id, key, active, open_)
+                    self._count(attempt_id, workflow_id, key, active)
         return self._slots
 
-    def _count(self, attempt_id: int, workflow_id: int, key: str, active: int, open_: int) -> None:
-        """A task that waits for a trigger is not active, but still is one of those that its own limit counts."""
+    def _count(self, attempt_id: int, workflow_id: int, key: str, active: int) -> None:
         self._active[(attempt_id, None, None)] += active
         self._active[(None, workflow_id, None)] += active
-        self._active[(attempt_id, None, key)] += open_
-        self._active[(None, workflow_id, key)] += open_
+        self._active[(attempt_id, None, key)] += active
+        self._active[(None, workflow_id, key)] += active
 
     def _pool_has_room(self, candidate: Candidate, full_pools: set[str]) -> bool:
         slots = self._load().get(candidate.pool, 0)  # a pool that does not exist never has room
@@ -226,11 +253,21 @@ class _Use:
         return False
 
     def _task_has_room(self, candidate: Candidate) -> bool:
-        node = self._definitions.version(self._tx, candidate.workflow_version_id).nodes.get(candidate.key)
+        """A task that waits for a trigger is not active, but still is one of those that its own limit counts."""
+        node = self._node(candidate)
         if node is None:
             return True
-        in_run = self._active[(candidate.attempt_id, None, candidate.key)]
-        in_workflow = self._active[(None, candidate.workflow_id, candidate.key)]
+        in_run, in_workflow = (
+            self._active[scope] + self._waiting[scope]
+            for scope in ((candidate.attempt_id, None, candidate.key), (None, candidate.workflow_id, candidate.key))
+        )
         return (node.max_active_per_run is None or in_run < node.max_active_per_run) and (
             node.max_active_per_workflow is None or in_workflow < node.max_active_per_workflow
         )
+
+    def _has_limit(self, candidate: Candidate) -> bool:
+        node = self._node(candidate)
+        return node is not None and (node.max_active_per_run is not None or node.max_active_per_workflow is not None)
+
+    def _node(self, candidate: Candidate) -> Node | None:
+        return self._definitions.version(self._tx, candidate.workflow_version_id).nodes.get(candidate.key)

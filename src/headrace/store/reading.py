@@ -50,7 +50,7 @@ CHOSEN_RUNS = Sql(
 )
 ACTIVE_RUNS = Sql(
     f"""
-    {_RUN} WHERE run.workflow_id = :workflow_id AND run.state = 'running'
+    {_RUN} WHERE run.workflow_id = :workflow_id AND run.state IN ('queued', 'running') AND run.state = 'running'
       AND coalesce(run.backfill_id, 0) = :backfill_id ORDER BY run.id LIMIT :limit
     """
 )
@@ -143,7 +143,7 @@ POOLS = Sql(
                      WHERE task.pool = pool.name AND task.state IN ('queued', 'running', 'restarting')), 0)
            + CASE WHEN NOT pool.includes_deferred THEN 0 ELSE
                coalesce((SELECT sum(task.pool_slots) FROM task
-                         WHERE task.pool = pool.name AND task.state = 'deferred'), 0) END,
+                         WHERE task.pool = pool.name AND task.state = 'deferred' AND task.pool_slots > 0), 0) END,
            pool.includes_deferred
     FROM pool ORDER BY pool.name
     """
@@ -151,7 +151,8 @@ POOLS = Sql(
 ACTIVE_TASKS = Sql(
     """
     SELECT count(*) FROM task JOIN attempt ON attempt.id = task.attempt_id
-    WHERE (task.state IN ('queued', 'running', 'restarting') OR (:key <> '' AND task.state = 'deferred'))
+    WHERE (task.state IN ('queued', 'running', 'restarting')
+           OR (:key <> '' AND task.state = 'deferred' AND task.map_index >= -1))
       AND (:attempt_id = 0 OR attempt.id = :attempt_id) AND (:workflow_id = 0 OR attempt.workflow_id = :workflow_id)
       AND (:key = '' OR task.key = :key)
     """

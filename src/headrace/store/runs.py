@@ -17,19 +17,22 @@ from headrace.store.results import Committed, settle_and_flush
 from headrace.store.run_graph import RunGraph
 from headrace.store.sql import Sql
 
+# Spelled so that of the indexes over runs only that of a workflow's active ones fits. PostgreSQL keeps a plan that it
+# made while others were empty, and SQLite finds an index by its very words.
+_QUEUED = "run.state IN ('queued', 'running') AND run.state <> 'running'"
 STARTABLE = Sql(
-    """
+    f"""
     SELECT attempt.id FROM attempt JOIN run ON run.id = attempt.run_id
-    WHERE run.workflow_id = :workflow_id AND run.state = 'queued' AND attempt.state = 'queued'
+    WHERE run.workflow_id = :workflow_id AND {_QUEUED} AND attempt.state = 'queued'
       AND run.run_after <= :now AND run.backfill_id IS NULL
     ORDER BY run.run_after, run.id LIMIT :limit [[postgres: FOR UPDATE OF attempt SKIP LOCKED]]
     """
 )
 # NO KEY: whoever inserted a run shares the workflow's key already, and two of them would wait for each other.
 LOCK_WORKFLOWS = Sql(
-    """
+    f"""
     SELECT id, is_paused, EXISTS (
-      SELECT 1 FROM run WHERE run.workflow_id = workflow.id AND run.state = 'queued' AND run.backfill_id IS NOT NULL
+      SELECT 1 FROM run WHERE run.workflow_id = workflow.id AND {_QUEUED} AND coalesce(run.backfill_id, 0) <> 0
     )
     FROM workflow WHERE id IN :ids[] ORDER BY id [[postgres: FOR NO KEY UPDATE]]
     """
@@ -37,7 +40,8 @@ LOCK_WORKFLOWS = Sql(
 RUNNING_RUNS = Sql(
     """
     SELECT count(*) FROM run
-    WHERE workflow_id = :workflow_id AND state = 'running' AND coalesce(backfill_id, 0) = :backfill_id
+    WHERE workflow_id = :workflow_id AND state IN ('queued', 'running') AND state = 'running'
+      AND coalesce(backfill_id, 0) = :backfill_id
     """
 )
 SET_TIMEOUT = Sql("UPDATE attempt SET timeout_at = :timeout_at WHERE id = :id")

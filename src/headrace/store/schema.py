@@ -367,7 +367,10 @@ task = Table(
     Index(
         "ix_task_active", "pool", "attempt_id", "pool_slots", **_where("state IN ('queued', 'running', 'restarting')")
     ),
-    Index("ix_task_deferred", "pool", "attempt_id", "pool_slots", **_where("state = 'deferred'")),
+    # Each has a condition that holds for every task and that only its own statement names: while nothing is deferred,
+    # PostgreSQL takes the two for equally good, and keeps the plan.
+    Index("ix_task_deferred", "pool", "pool_slots", **_where("state = 'deferred' AND pool_slots > 0")),
+    Index("ix_task_deferred_key", "key", "attempt_id", **_where("state = 'deferred' AND map_index >= -1")),
     Index("ix_task_due", "due_at", **_where("due_at IS NOT NULL")),
     Index("ix_task_agent", "agent_id", **_where("agent_id IS NOT NULL")),
 )

@@ -381,7 +381,12 @@ def _create_tasks() -> None:
         **_where("state IN ('queued', 'running', 'restarting')"),
     )
     op.create_index("ix_task_agent", "task", ["agent_id"], **_where("agent_id IS NOT NULL"))
-    op.create_index("ix_task_deferred", "task", ["pool", "attempt_id", "pool_slots"], **_where("state = 'deferred'"))
+    op.create_index(
+        "ix_task_deferred", "task", ["pool", "pool_slots"], **_where("state = 'deferred' AND pool_slots > 0")
+    )
+    op.create_index(
+        "ix_task_deferred_key", "task", ["key", "attempt_id"], **_where("state = 'deferred' AND map_index >= -1")
+    )
     op.create_index("ix_task_due", "task", ["due_at"], **_where("due_at IS NOT NULL"))
     op.create_index("ix_task_parent", "task", ["parent_id"])
     op.create_index(
