@@ -105,7 +105,12 @@ class SchedulerSettings:
     rescue_seconds: float = _setting(
         1.0, "How often the scheduler looks for agents that are silent for too long.", minimum=0.01
     )
-    retention_days: int | None = _setting(None, "Finished runs older than this are deleted.", shown="never", minimum=1)
+    retention_days: int | None = _setting(
+        None,
+        "Finished runs older than this are deleted with their logs, and so are versions of files that no run needs.",
+        shown="never",
+        minimum=1,
+    )
     max_runs_per_tick: int = _setting(100, "How many runs of one workflow are started in one go.", minimum=1)
     check_slas: bool = _setting(True, "Whether tasks that are not done within their `sla` are recorded and told.")
 

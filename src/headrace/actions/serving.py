@@ -161,8 +161,8 @@ def serve_scheduler(parts: Parts, name: str = "") -> SchedulerServer:
         run_seconds=parts.settings.limits.run_seconds,
         task_seconds=parts.settings.limits.task_seconds,
     )
-    delete_logs = partial(_delete_logs, parts.settings.logs_dir)
-    return SchedulerServer(Scheduler(parts.store, parts.clock, options, delete_logs))
+    delete_old_logs = partial(delete_logs, parts.settings.logs_dir)
+    return SchedulerServer(Scheduler(parts.store, parts.clock, options, delete_old_logs))
 
 
 def serve_triggerer(parts: Parts, name: str = "", *, is_announced: bool = False) -> TriggererServer:
@@ -179,8 +179,15 @@ def serve_projects(parts: Parts, folders: Sequence[ProjectFolder]) -> ProjectSer
     )
 
 
-def _delete_logs(folder: Path, paths: Sequence[str]) -> None:
+def delete_logs(folder: Path, paths: Sequence[str]) -> None:
+    """Delete the logs of a run, given as paths below the folder for logs, with the folders that held nothing else."""
+    folders: set[Path] = set()
     for path in paths:
         # One that is gone or cannot be deleted must not keep the history from being pruned.
         with suppress(OSError):
             (folder / path).unlink()
+        folders.update(Path(path).parents[:2])
+    # Those of the attempts, then that of the run. Nobody writes there any more; what others have put there stays.
+    for parent in sorted(folders, key=lambda one: len(one.parts), reverse=True):
+        with suppress(OSError):
+            (folder / parent).rmdir()

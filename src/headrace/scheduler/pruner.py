@@ -1,4 +1,4 @@
-"""Deletes what is too old to keep: runs that ended long ago, their logs, events of assets, processes that are gone."""
+"""Deletes what is too old: runs that ended long ago, their logs, what files said then, events, dead processes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,17 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from headrace.clock import to_micros
-from headrace.store import Store, delete_run, forget_agents, forget_events, old_runs, run_logs
+from headrace.store import (
+    Store,
+    delete_run,
+    forget_agents,
+    forget_definitions,
+    forget_events,
+    old_runs,
+    project_ids,
+    run_logs,
+    sweep_leftovers,
+)
 
 _log = logging.getLogger("headrace.scheduler")
 
@@ -17,6 +27,9 @@ DeleteLogs = Callable[[Sequence[str]], None]
 
 _AGENTS_STAY = timedelta(days=1)
 _EVENTS_AT_ONCE = 1000
+_DEFINITIONS_AT_ONCE = 100
+_PIECES = 20
+"""How many pieces of large runs are swept up in a tick; the next one comes after a pause."""
 
 
 def keep_logs(paths: Sequence[str]) -> None:
@@ -36,15 +49,27 @@ class Pruner:
         self._batch_size = batch_size
 
     def tick(self, now: datetime) -> int:
-        """Returns how many runs, events and processes were forgotten."""
+        """Returns how many runs, definitions, events and processes were forgotten. Each step is a small transaction."""
         forgotten = self._store.transact(partial(forget_agents, before=to_micros(now - _AGENTS_STAY)))
+        forgotten += self._sweep(_PIECES)
         if self._retention_days is None:
             return forgotten
         before = to_micros(now - timedelta(days=self._retention_days))
         with self._store.read() as tx:
-            runs = old_runs(tx, before, self._batch_size)
+            runs, projects = old_runs(tx, before, self._batch_size), project_ids(tx)
         forgotten += sum(self._delete(run_id, before) for run_id in runs)
+        for project_id in projects:
+            forgotten += self._store.transact(
+                partial(forget_definitions, project_id=project_id, before=before, limit=_DEFINITIONS_AT_ONCE)
+            )
         return forgotten + self._store.transact(partial(forget_events, before=before, limit=_EVENTS_AT_ONCE))
+
+    def _sweep(self, pieces: int) -> int:
+        """What is left of large runs. Returns how many pieces were done."""
+        for done in range(pieces):
+            if not self._store.transact(sweep_leftovers):
+                return done
+        return pieces
 
     def _delete(self, run_id: int, before: int) -> bool:
         with self._store.read() as tx:

@@ -124,7 +124,8 @@ from headrace.store.projects import (
     save_error,
     save_file,
 )
-from headrace.store.pruning import delete_run, old_runs, run_logs
+from headrace.store.pruning import delete_run, old_runs, run_logs, sweep_leftovers
+from headrace.store.pruning_definitions import forget_definitions, project_ids
 from headrace.store.reading import (
     AgentRow,
     EventRow,
@@ -344,6 +345,7 @@ __all__ = [
     "fire_triggers",
     "follow_past",
     "forget_agents",
+    "forget_definitions",
     "forget_events",
     "forget_triggers",
     "get_attempt",
@@ -411,6 +413,7 @@ __all__ = [
     "past_of",
     "previous_attempt_with_task",
     "previous_run",
+    "project_ids",
     "queued_attempts_of_backfill",
     "queued_events",
     "record_results",
@@ -448,6 +451,7 @@ __all__ = [
     "start_attempt",
     "start_queued_runs",
     "start_queued_runs_of",
+    "sweep_leftovers",
     "take_events",
     "task_counts",
     "task_keys",

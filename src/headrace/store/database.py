@@ -29,8 +29,9 @@ BUSY_SECONDS = 30
 FROZEN_SECONDS = 10
 """PostgreSQL ends a transaction in which nothing was asked for so long: a process that froze in the middle of one must
 not keep its locks, and thereby everybody else, for ever."""
-_CONFLICT_CODES = {"40001", "40P01", "55P03", "23505"}
-"""PostgreSQL: serialization failure, deadlock, lock not available, a unique row that somebody else inserted first."""
+_CONFLICT_CODES = {"40001", "40P01", "55P03", "23505", "23503"}
+"""PostgreSQL: serialization failure, deadlock, lock not available, a unique row that somebody else inserted first, a
+row that somebody else deleted before it could be referred to."""
 _UNREACHABLE_CODES = ("08", "57", "3D", "28", "25P03", "53", "58")
 """PostgreSQL: how codes begin that mean a connection was refused or ended, the fifth because of FROZEN_SECONDS, or that
 the server lacks something: connections, memory, a disk that works."""

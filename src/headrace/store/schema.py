@@ -101,6 +101,7 @@ revision = Table(
     Column("archive_id", Id, ForeignKey("archive.id", ondelete="CASCADE"), comment="where a pushed file is kept"),
     Column("created_at", Instant, nullable=False),
     Index("ix_revision_file", "project_id", "file", "id"),
+    Index("ix_revision_archive", "archive_id", **_where("archive_id IS NOT NULL")),
 )
 
 source_error = Table(
@@ -533,6 +534,13 @@ nudge = Table(
     Column("id", Id, primary_key=True, autoincrement=True),
     Column("attempt_id", Id, nullable=False),
     Column("key", Text, nullable=False, comment="of a task that later runs may have waited for, or that waits itself"),
+)
+
+leftover = Table(
+    "leftover",
+    metadata,
+    Column("attempt_id", Id, primary_key=True, autoincrement=False, comment="of a run that was deleted"),
+    Column("root_id", Id, comment="the root of what is still there of its tasks"),
 )
 
 kept = Table(

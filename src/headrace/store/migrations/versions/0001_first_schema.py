@@ -95,6 +95,7 @@ def _create_files() -> None:
         PrimaryKeyConstraint("id", name="pk_revision"),
     )
     op.create_index("ix_revision_file", "revision", ["project_id", "file", "id"])
+    op.create_index("ix_revision_archive", "revision", ["archive_id"], **_where("archive_id IS NOT NULL"))
     op.create_table(
         "source_error",
         Column("id", ID, autoincrement=True, nullable=False),
@@ -537,6 +538,12 @@ def _create_others() -> None:
             "key", Text, nullable=False, comment="of a task that later runs may have waited for, or that waits itself"
         ),
         PrimaryKeyConstraint("id", name="pk_nudge"),
+    )
+    op.create_table(
+        "leftover",
+        Column("attempt_id", ID, autoincrement=False, nullable=False, comment="of a run that was deleted"),
+        Column("root_id", ID, comment="the root of what is still there of its tasks"),
+        PrimaryKeyConstraint("attempt_id", name="pk_leftover"),
     )
     op.create_table(
         "kept",
