@@ -7,18 +7,20 @@ from timed_bench import flow, node
 from headrace.definition import Node, Retry
 from headrace.scheduler import Pruner, Waker
 from headrace.store import (
+    MemoOwner,
     NewRun,
     add_attempt,
     clear_tasks,
     create_run,
     delete_run,
     resign,
+    set_memo,
     set_value,
     start_queued_runs,
 )
 from headrace.store import schema as tables
 
-BELONGINGS = (tables.attempt, tables.task, tables.edge, tables.try_, tables.value, tables.event)
+BELONGINGS = (tables.attempt, tables.task, tables.edge, tables.try_, tables.value, tables.event, tables.memo)
 
 
 def run_to_the_end(bench, one, key="r1"):
@@ -32,6 +34,8 @@ def test_old_runs_leave_nothing_behind(bench):
     agent = bench.agent(lease=1e6)
     (task,) = bench.claim(agent)
     bench.store.transact(lambda tx: set_value(tx, task.id, attempt, "x", "1", None))
+    owner = MemoOwner("task", bench.attempt(attempt).run_id, "a")
+    bench.store.transact(lambda tx: set_memo(tx, owner, "x", "1", 0, None))
     bench.end(task, "failed")
     bench.finish_everything(agent)
     assert all(bench.count(table) for table in BELONGINGS if table is not tables.value)

@@ -1,4 +1,4 @@
-"""Deletes what is too old to keep: runs that ended long ago, their logs, events of assets, processes that are gone."""
+"""Deletes what is too old to keep: runs that ended long ago, logs, events of assets, memos, processes that are gone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from headrace.clock import to_micros
-from headrace.store import Store, delete_run, forget_agents, forget_events, old_runs, run_logs
+from headrace.store import (
+    Store,
+    Transaction,
+    delete_run,
+    forget_agents,
+    forget_events,
+    forget_expired_memos,
+    old_runs,
+    run_logs,
+)
 
 _log = logging.getLogger("headrace.scheduler")
 
@@ -36,8 +45,8 @@ class Pruner:
         self._batch_size = batch_size
 
     def tick(self, now: datetime) -> int:
-        """Returns how many runs, events and processes were forgotten."""
-        forgotten = self._store.transact(partial(forget_agents, before=to_micros(now - _AGENTS_STAY)))
+        """Returns how many runs, events, memos and processes were forgotten."""
+        forgotten = self._store.transact(partial(_forget_expired, now=now))
         if self._retention_days is None:
             return forgotten
         before = to_micros(now - timedelta(days=self._retention_days))
@@ -56,3 +65,8 @@ class Pruner:
             _log.warning("could not delete the logs of run %d: %s", run_id, error)
             return False
         return self._store.transact(partial(delete_run, run_id=run_id, before=before))
+
+
+def _forget_expired(tx: Transaction, now: datetime) -> int:
+    """What goes by itself, whatever is said about runs."""
+    return forget_agents(tx, before=to_micros(now - _AGENTS_STAY)) + forget_expired_memos(tx, to_micros(now))

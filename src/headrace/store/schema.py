@@ -45,6 +45,7 @@ Instant = BigInteger()
 
 ERRAND_STATES = ("waiting", "running", "done", "failed")
 KEPT_KINDS = ("variable", "connection", "secret")
+MEMO_KINDS = ("task", "asset")
 RUN_STATES = ("queued", "running", "success", "failed", "canceled")
 
 
@@ -544,6 +545,22 @@ kept = Table(
     Column("changed_at", Instant, nullable=False),
     PrimaryKeyConstraint("kind", "scope", "name", name="pk_kept"),
     CheckConstraint(_one_of("kind", KEPT_KINDS), name="kind"),
+)
+
+memo = Table(
+    "memo",
+    metadata,
+    Column("kind", Text, nullable=False, comment="task or asset"),
+    Column("owner_id", Id, nullable=False, comment="task: its run · asset: the asset"),
+    Column("task", Text, nullable=False, comment="the key of the task; empty for an asset"),
+    Column("map_index", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("document", Text, nullable=False),
+    Column("changed_at", Instant, nullable=False),
+    Column("expires_at", Instant, comment="NULL: never"),
+    PrimaryKeyConstraint("kind", "owner_id", "task", "map_index", "name"),
+    CheckConstraint(_one_of("kind", MEMO_KINDS), name="kind"),
+    Index("ix_memo_expires", "expires_at", **_where("expires_at IS NOT NULL")),
 )
 
 counter = Table(

@@ -128,6 +128,8 @@ _retries = _names(
     f"{_DAG}.retry_policy", "RetryPolicy", "ExceptionRetryPolicy", "RetryRule", "RetryAction", "RetryDecision"
 )
 
+_never_expire = _names(f"{_DAG}.state_stores", "NEVER_EXPIRE")
+
 _deadlines = _names(
     f"{_DAG}.deadlines",
     *("DeadlineAlert", "DeadlineReference", "AsyncCallback", "SyncCallback", "VariableInterval", "deadline_reference"),
@@ -257,6 +259,7 @@ PATHS: dict[str, dict[str, str]] = {
         | _interval_timetables
         | _events_timetable
         | _deadlines
+        | _never_expire
     ),
     "airflow.sdk.bases": {},
     "airflow.sdk.bases.hook": _hook,
@@ -266,6 +269,7 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.sdk.definitions.connection": _names(_DAG, "Connection"),
     "airflow.sdk.definitions.variable": _names(_DAG, "Variable"),
     "airflow.sdk.execution_time": {},
+    "airflow.sdk.execution_time.context": _never_expire,
     "airflow.sdk.execution_time.secrets_masker": _masking,
     "airflow.sdk.execution_time.xcom": _names(f"{_DAG}.xcom", "XCom"),
     "airflow.sdk.log": _masking,

@@ -546,6 +546,20 @@ def _create_others() -> None:
         CheckConstraint("kind IN ('variable', 'connection', 'secret')", name=op.f("ck_kept_kind")),
     )
     op.create_table(
+        "memo",
+        Column("kind", Text, nullable=False, comment="task or asset"),
+        Column("owner_id", ID, nullable=False, comment="task: its run · asset: the asset"),
+        Column("task", Text, nullable=False, comment="the key of the task; empty for an asset"),
+        Column("map_index", Integer, nullable=False),
+        Column("name", Text, nullable=False),
+        Column("document", Text, nullable=False),
+        Column("changed_at", BigInteger, nullable=False),
+        Column("expires_at", BigInteger, comment="NULL: never"),
+        PrimaryKeyConstraint("kind", "owner_id", "task", "map_index", "name", name="pk_memo"),
+        CheckConstraint("kind IN ('task', 'asset')", name=op.f("ck_memo_kind")),
+    )
+    op.create_index("ix_memo_expires", "memo", ["expires_at"], **_where("expires_at IS NOT NULL"))
+    op.create_table(
         "counter",
         Column("name", Text, nullable=False),
         Column("next", ID, nullable=False),
