@@ -182,7 +182,8 @@ class _Try:
             deferral = deferral_of(self._task, deferred)
         except Exception as error:
             return self._after_exception(error)
-        log.info("waits for trigger %s", deferral.trigger)
+        if deferral.trigger:
+            log.info("waits for trigger %s", deferral.trigger)
         return self._result("deferred", deferral=deferral)
 
     def _call(self, renderer: Renderer) -> Any:

@@ -13,7 +13,7 @@ from headrace.state.deadlines import (
     has_deadline,
     was_met,
 )
-from headrace.state.deferring import TIMED_OUT, is_ended_by
+from headrace.state.deferring import TIMED_OUT, answer_event, is_ended_by
 from headrace.state.expansion import MapSource, instance_count, source_keys, source_of
 from headrace.state.graph import Graph, Link
 from headrace.state.growth import INLINE_QUEUE, Edge, Growth, grow_tasks, new_task
@@ -76,6 +76,7 @@ __all__ = [
     "Tree",
     "Verdict",
     "accepts",
+    "answer_event",
     "around",
     "check_move",
     "decide",

@@ -125,12 +125,12 @@ class Advance:
                 task.started_at = None
             self._agenda.schedule(task, actor, is_new_try=False)
 
-    def fire(self, task: Task, fired: Fired) -> None:
-        """Its trigger has fired, failed or ended the task. Nothing happens if it does not wait any more."""
+    def fire(self, task: Task, fired: Fired, actor: Actor = Actor.TRIGGERER) -> None:
+        """Its trigger has fired, failed or ended the task, or a person has answered. Nothing if it waits no longer."""
         if task.state is not State.DEFERRED:
             return
         if not deferring.is_ended_by(task, fired):
-            deferring.go_on(self._agenda, task, Actor.TRIGGERER, fired)
+            deferring.go_on(self._agenda, task, actor, fired)
         elif fired.outcome == "failed":
             self.fail(task, fired.error, Actor.TRIGGERER)
         else:

@@ -134,6 +134,7 @@ from headrace.store.projects import (
     save_file,
 )
 from headrace.store.pruning import delete_run, old_runs, run_logs
+from headrace.store.questions import QuestionRow, answer_question, list_questions, open_question
 from headrace.store.reading import (
     AgentRow,
     EventRow,
@@ -291,6 +292,7 @@ __all__ = [
     "Overdue",
     "PoolRow",
     "ProjectRow",
+    "QuestionRow",
     "QueuedEvent",
     "Report",
     "Requests",
@@ -317,6 +319,7 @@ __all__ = [
     "add_attempt",
     "add_missing_pools",
     "adopt_run",
+    "answer_question",
     "archive_content",
     "asset_names",
     "asset_owner",
@@ -399,6 +402,7 @@ __all__ = [
     "list_misses",
     "list_pools",
     "list_projects",
+    "list_questions",
     "list_runs",
     "list_schedules",
     "list_source_errors",
@@ -425,6 +429,7 @@ __all__ = [
     "occupations",
     "old_attempts",
     "old_runs",
+    "open_question",
     "past_of",
     "previous_attempt_with_task",
     "previous_run",

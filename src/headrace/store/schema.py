@@ -46,6 +46,7 @@ Instant = BigInteger()
 ERRAND_STATES = ("waiting", "running", "done", "failed")
 KEPT_KINDS = ("variable", "connection", "secret")
 MEMO_KINDS = ("task", "asset")
+QUESTION_OUTCOMES = ("answered", "timed_out", "withdrawn")
 RUN_STATES = ("queued", "running", "success", "failed", "canceled")
 
 
@@ -432,6 +433,24 @@ trigger = Table(
     Index("uq_trigger_task", "task_id", unique=True, **_where("NOT is_given_up")),
     Index("ix_trigger_free", "id", **_where("agent_id IS NULL")),
     Index("ix_trigger_agent", "agent_id", **_where("agent_id IS NOT NULL")),
+)
+
+question = Table(
+    "question",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("task_id", Id, nullable=False),
+    Column("attempt_id", Id, nullable=False),
+    Column("document", Text, nullable=False, comment="what is asked, of whom, and what may be answered"),
+    Column("asked_at", Instant, nullable=False),
+    Column("due_at", Instant, comment="until when an answer is waited for; NULL: without end"),
+    Column("closed_at", Instant, comment="NULL: it is open, and its task waits"),
+    Column("outcome", Text, comment="answered, timed_out or withdrawn; NULL: it is open"),
+    Column("answer", Text, comment="what was chosen and filled in, by whom"),
+    CheckConstraint(_one_of("outcome", QUESTION_OUTCOMES), name="outcome"),
+    # A task waits for one answer at a time; what was asked before is history.
+    Index("uq_question_open", "task_id", unique=True, **_where("closed_at IS NULL")),
+    Index("ix_question_attempt", "attempt_id"),
 )
 
 pool = Table(

@@ -447,6 +447,22 @@ def _create_tasks() -> None:
 
 def _create_others() -> None:
     op.create_table(
+        "question",
+        Column("id", ID, autoincrement=True, nullable=False),
+        Column("task_id", ID, nullable=False),
+        Column("attempt_id", ID, nullable=False),
+        Column("document", Text, nullable=False, comment="what is asked, of whom, and what may be answered"),
+        Column("asked_at", BigInteger, nullable=False),
+        Column("due_at", BigInteger, comment="until when an answer is waited for; NULL: without end"),
+        Column("closed_at", BigInteger, comment="NULL: it is open, and its task waits"),
+        Column("outcome", Text, comment="answered, timed_out or withdrawn; NULL: it is open"),
+        Column("answer", Text, comment="what was chosen and filled in, by whom"),
+        PrimaryKeyConstraint("id", name="pk_question"),
+        CheckConstraint("outcome IN ('answered', 'timed_out', 'withdrawn')", name=op.f("ck_question_outcome")),
+    )
+    op.create_index("uq_question_open", "question", ["task_id"], unique=True, **_where("closed_at IS NULL"))
+    op.create_index("ix_question_attempt", "question", ["attempt_id"])
+    op.create_table(
         "pool",
         Column("name", Text, nullable=False),
         Column("slots", Integer, nullable=False, comment="-1: without limit"),
