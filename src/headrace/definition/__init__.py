@@ -29,6 +29,7 @@ from headrace.definition.workflow import (
     Question,
     Retry,
     Schedule,
+    Watcher,
     Workflow,
 )
 
@@ -55,6 +56,7 @@ __all__ = [
     "Question",
     "Retry",
     "Schedule",
+    "Watcher",
     "Workflow",
     "check_nodes",
     "check_workflow",

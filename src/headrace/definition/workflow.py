@@ -290,6 +290,16 @@ class Schedule(Data, frozen=True, kw_only=True):
     """A run that is later than this when its turn comes is left out."""
 
 
+class Watcher(Data, frozen=True, kw_only=True):
+    """A trigger that runs for as long as something is scheduled on an asset; its events update the asset."""
+
+    name: str
+    trigger: str
+    """Path of the trigger's class."""
+    arguments: dict[str, Any] = {}
+    """What the class is called with, in JSON form."""
+
+
 class AssetUse(Data, frozen=True, kw_only=True):
     """An asset, or an alias of assets, that a workflow is scheduled on, updates or reads."""
 
@@ -301,6 +311,7 @@ class AssetUse(Data, frozen=True, kw_only=True):
     uri: str = ""
     group: str = "asset"
     extra: dict[str, Any] = {}
+    watchers: tuple[Watcher, ...] = ()
 
 
 class Workflow(Data, frozen=True, kw_only=True):

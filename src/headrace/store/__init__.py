@@ -248,6 +248,13 @@ from headrace.store.values import (
     set_value,
     task_values,
 )
+from headrace.store.watchers import (
+    emit_watched,
+    has_watchers_to_change,
+    keep_watchers,
+    watcher_names,
+    watching_workflow,
+)
 
 __all__ = [
     "ORDINARY",
@@ -346,6 +353,7 @@ __all__ = [
     "delete_values",
     "disable_schedule",
     "emit_events",
+    "emit_watched",
     "enable_schedule",
     "end_errand",
     "ensure_project",
@@ -378,12 +386,14 @@ __all__ = [
     "has_lost_tasks",
     "has_nudges",
     "has_open_errands",
+    "has_watchers_to_change",
     "held_errands",
     "held_tasks",
     "held_triggers",
     "insert_backfill",
     "instance_labels",
     "is_within",
+    "keep_watchers",
     "kept_names",
     "kept_under_other_keys",
     "last_event_id",
@@ -485,6 +495,8 @@ __all__ = [
     "waiting_workflows",
     "wake_due_tasks",
     "wanted_slots",
+    "watcher_names",
+    "watching_workflow",
     "workflow_for",
     "workflow_names",
     "workflows_named",

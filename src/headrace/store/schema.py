@@ -205,6 +205,18 @@ asset_use = Table(
     Index("ix_asset_use_key", "key", "role", "workflow_id"),
 )
 
+asset_watcher = Table(
+    "asset_watcher",
+    metadata,
+    Column("workflow_id", Id, ForeignKey("workflow.id", ondelete="CASCADE"), nullable=False),
+    Column("asset", Text, nullable=False),
+    Column("digest", Text, nullable=False, comment="of what it is: the trigger's class and its arguments"),
+    Column("name", Text, nullable=False),
+    Column("path", Text, nullable=False, comment="of the trigger's class"),
+    Column("arguments", Text, nullable=False),
+    PrimaryKeyConstraint("workflow_id", "asset", "digest"),
+)
+
 asset_event = Table(
     "asset_event",
     metadata,
@@ -421,8 +433,11 @@ trigger = Table(
     "trigger",
     metadata,
     Column("id", Id, primary_key=True, autoincrement=False, comment="of one wait of one task, never used again"),
-    Column("task_id", Id, nullable=False),
-    Column("attempt_id", Id, nullable=False),
+    Column("task_id", Id, comment="the task that waits for it; NULL: it watches an asset"),
+    Column("attempt_id", Id),
+    Column("workflow_id", Id, comment="watcher: whose file it is in"),
+    Column("asset", Text, comment="watcher: the name of the asset"),
+    Column("watcher", Text, comment="watcher: its digest"),
     Column("path", Text, nullable=False, comment="of the trigger's class"),
     Column("arguments", Text, nullable=False),
     Column("priority", Integer, nullable=False),
@@ -431,6 +446,8 @@ trigger = Table(
     Column("created_at", Instant, nullable=False),
     # A task waits for one trigger at a time.
     Index("uq_trigger_task", "task_id", unique=True, **_where("NOT is_given_up")),
+    # An asset is watched once in the same way, by however many workflows.
+    Index("uq_trigger_watcher", "asset", "watcher", unique=True, **_where("asset IS NOT NULL")),
     Index("ix_trigger_free", "id", **_where("agent_id IS NULL")),
     Index("ix_trigger_agent", "agent_id", **_where("agent_id IS NOT NULL")),
 )

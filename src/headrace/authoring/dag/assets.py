@@ -7,6 +7,8 @@ import urllib.parse
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
+from headrace.authoring.dag.triggers import BaseEventTrigger
+
 _LONGEST = 1500
 
 
@@ -207,7 +209,9 @@ class AssetAll(_Combined):
 class AssetWatcher:
     """A trigger whose events update an asset."""
 
-    def __init__(self, name: str, trigger: Any) -> None:
+    def __init__(self, name: str, trigger: BaseEventTrigger) -> None:
+        if not isinstance(trigger, BaseEventTrigger):
+            raise ValueError(f"expected the trigger of watcher `{name}` to be a BaseEventTrigger, got: {trigger!r}")
         self.name = name
         self.trigger = trigger
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from headrace.authoring.dag.asset_uses import watchers_of
 from headrace.authoring.dag.dags import aware
 from headrace.authoring.dag.executor_options import executor_warnings
 
@@ -24,7 +23,7 @@ def warnings_of(dag: Any) -> tuple[str, ...]:
         for key, task in dag.task_dict.items()
         for sentence in executor_warnings(key, task.settings.executor_config)
     ]
-    return (*_of_dag(dag), *_of_tasks(dag), *of_executors, *_of_assets(dag))
+    return (*_of_dag(dag), *_of_tasks(dag), *of_executors)
 
 
 def _of_dag(dag: Any) -> Iterator[str]:
@@ -53,8 +52,3 @@ def _asks_for(dag: Any, settings: Any, name: str) -> bool:
     # Most tasks have those of their DAG, by `default_args`, which are kept.
     instant = datetime.fromisoformat(value) if isinstance(value, str) else value
     return instant is not None and aware(instant, dag.timezone) != getattr(dag, name)
-
-
-def _of_assets(dag: Any) -> Iterator[str]:
-    for name in watchers_of(dag):
-        yield f"the watchers of asset `{name}`, on which DAG `{dag.dag_id}` is scheduled, have no effect yet"

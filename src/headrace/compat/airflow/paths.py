@@ -99,7 +99,7 @@ _triggers = _names(
     *("TaskSkippedEvent", "StartTriggerArgs"),
 )
 _external_triggers = _names("headrace.operators.triggers", "WorkflowTrigger", "DagStateTrigger", "ExternalTaskTrigger")
-_file_triggers = _names("headrace.operators.triggers", "FileTrigger", "FileDeleteTrigger")
+_file_triggers = _names("headrace.operators.triggers", "FileTrigger", "FileDeleteTrigger", "DirectoryFileDeleteTrigger")
 _time_triggers = _names("headrace.operators.triggers", "DateTimeTrigger", "TimeDeltaTrigger")
 _assets = _names(
     f"{_DAG}.assets",

@@ -279,6 +279,17 @@ def _create_assets() -> None:
     )
     op.create_index("ix_asset_use_key", "asset_use", ["key", "role", "workflow_id"])
     op.create_table(
+        "asset_watcher",
+        Column("workflow_id", ID, nullable=False),
+        Column("asset", Text, nullable=False),
+        Column("digest", Text, nullable=False, comment="of what it is: the trigger's class and its arguments"),
+        Column("name", Text, nullable=False),
+        Column("path", Text, nullable=False, comment="of the trigger's class"),
+        Column("arguments", Text, nullable=False),
+        ForeignKeyConstraint(["workflow_id"], ["workflow.id"], name="fk_asset_watcher_workflow_id", ondelete="CASCADE"),
+        PrimaryKeyConstraint("workflow_id", "asset", "digest", name="pk_asset_watcher"),
+    )
+    op.create_table(
         "asset_event",
         Column("id", ID, autoincrement=True, nullable=False),
         Column("asset_id", ID, nullable=False),
@@ -430,8 +441,11 @@ def _create_tasks() -> None:
     op.create_table(
         "trigger",
         Column("id", ID, autoincrement=False, nullable=False, comment="of one wait of one task, never used again"),
-        Column("task_id", ID, nullable=False),
-        Column("attempt_id", ID, nullable=False),
+        Column("task_id", ID, comment="the task that waits for it; NULL: it watches an asset"),
+        Column("attempt_id", ID),
+        Column("workflow_id", ID, comment="watcher: whose file it is in"),
+        Column("asset", Text, comment="watcher: the name of the asset"),
+        Column("watcher", Text, comment="watcher: its digest"),
         Column("path", Text, nullable=False, comment="of the trigger's class"),
         Column("arguments", Text, nullable=False),
         Column("priority", Integer, nullable=False),
@@ -443,6 +457,7 @@ def _create_tasks() -> None:
     op.create_index("ix_trigger_agent", "trigger", ["agent_id"], **_where("agent_id IS NOT NULL"))
     op.create_index("ix_trigger_free", "trigger", ["id"], **_where("agent_id IS NULL"))
     op.create_index("uq_trigger_task", "trigger", ["task_id"], unique=True, **_where("NOT is_given_up"))
+    op.create_index("uq_trigger_watcher", "trigger", ["asset", "watcher"], unique=True, **_where("asset IS NOT NULL"))
 
 
 def _create_others() -> None:
