@@ -216,6 +216,21 @@ class AssetWatcher:
         self.trigger = trigger
 
 
+class AssetAccessControl:
+    """Which teams may update an asset. There are no teams here, so that it has no effect; a warning says so."""
+
+    def __init__(
+        self,
+        producer_teams: list[str] | None = None,
+        consumer_teams: list[str] | None = None,
+        allow_global: bool = True,
+        **others: Any,
+    ) -> None:
+        self.producer_teams = list(producer_teams or ())
+        self.consumer_teams = list(consumer_teams or ())
+        self.allow_global = allow_global
+
+
 class Metadata:
     """What a task yields to say more about the event of an asset."""
 

@@ -6,8 +6,12 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
+from headrace.authoring.dag.asset_timetables import AssetTriggeredTimetable
+from headrace.authoring.dag.asset_uses import assets_in
+from headrace.authoring.dag.assets import Asset
 from headrace.authoring.dag.dags import aware
 from headrace.authoring.dag.executor_options import executor_warnings
+from headrace.authoring.dag.schedules import timetable_of
 
 OF_DAG = ("access_control", "allowed_run_types", "disable_bundle_versioning", "rerun_with_latest_version")
 OF_TASK = ("executor", "resources", "run_as_user")
@@ -23,7 +27,7 @@ def warnings_of(dag: Any) -> tuple[str, ...]:
         for key, task in dag.task_dict.items()
         for sentence in executor_warnings(key, task.settings.executor_config)
     ]
-    return (*_of_dag(dag), *_of_tasks(dag), *of_executors)
+    return (*_of_dag(dag), *_of_tasks(dag), *of_executors, *_of_assets(dag))
 
 
 def _of_dag(dag: Any) -> Iterator[str]:
@@ -52,3 +56,13 @@ def _asks_for(dag: Any, settings: Any, name: str) -> bool:
     # Most tasks have those of their DAG, by `default_args`, which are kept.
     instant = datetime.fromisoformat(value) if isinstance(value, str) else value
     return instant is not None and aware(instant, dag.timezone) != getattr(dag, name)
+
+
+def _of_assets(dag: Any) -> Iterator[str]:
+    uses = [value for task in dag.task_dict.values() for value in (*task.settings.outlets, *task.settings.inlets)]
+    timetable = timetable_of(dag)
+    scheduled = [timetable.asset_condition] if isinstance(timetable, AssetTriggeredTimetable) else []
+    named = {one.name: one for one in assets_in([*scheduled, *uses]) if isinstance(one, Asset)}
+    for name, asset in named.items():
+        if asset.access_control is not None:
+            yield f"`access_control` of asset `{name}` has no effect: there are no teams here"

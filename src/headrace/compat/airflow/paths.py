@@ -103,7 +103,18 @@ _file_triggers = _names("headrace.operators.triggers", "FileTrigger", "FileDelet
 _time_triggers = _names("headrace.operators.triggers", "DateTimeTrigger", "TimeDeltaTrigger")
 _assets = _names(
     f"{_DAG}.assets",
-    *("Asset", "AssetAlias", "AssetAll", "AssetAny", "AssetWatcher", "Dataset", "Model", "BaseAsset", "AssetRef"),
+    *(
+        "Asset",
+        "AssetAlias",
+        "AssetAll",
+        "AssetAny",
+        "AssetAccessControl",
+        "AssetWatcher",
+        "Dataset",
+        "Model",
+        "BaseAsset",
+        "AssetRef",
+    ),
     *("AssetNameRef", "AssetUriRef"),
 )
 _metadata = _names(f"{_DAG}.assets", "Metadata")
@@ -157,6 +168,7 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.secrets.base_secrets": _backend,
     "airflow.secrets.environment_variables": _names(f"{_DAG}.secrets_backends", "EnvironmentVariablesBackend"),
     "airflow.secrets.local_filesystem": _names(f"{_DAG}.secrets_backends", "LocalFilesystemBackend"),
+    "airflow.example_dags": {},
     "airflow.exceptions": _exceptions,
     "airflow.models": (
         _names(_DAG, "DAG")
