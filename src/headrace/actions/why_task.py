@@ -9,7 +9,7 @@ from typing import NamedTuple
 from headrace.actions.wording import error_line, instant, names, span, tries
 from headrace.definition import Node, to_json
 from headrace.logs import hidden
-from headrace.state import FINE, FINISHED, INLINE_QUEUE, State
+from headrace.state import FINE, FINISHED, INLINE_QUEUE, NEVER, State
 from headrace.store import (
     AgentRow,
     Definitions,
@@ -136,6 +136,8 @@ def _none(situation: Situation, task: TaskRow) -> Reason:
     if parent is not None and parent.state == "none":
         return _reason(task, "group", f"waits for its group `{parent.name}` to begin")
     since = parent.started_at if parent is not None else situation.run.started_at
+    if task.trigger_rule == NEVER:
+        return _reason(task, "dates", "is not for the time of this run, by its start_date or end_date", since)
     upstream = upstream_tasks(situation.tx, task.origin_id)
     undone = [one for one in upstream if State(one.state) not in FINISHED]
     if not undone:

@@ -187,6 +187,9 @@ class Node(Data, frozen=True, kw_only=True):
     deferral: Deferral | None = None
     """What each try begins to wait for before any code of the task runs. None: a try begins with a process."""
     isolation: Isolation = "default"
+    not_before: str | None = None
+    not_after: str | None = None
+    """ISO 8601 instants: it takes part in runs that are about a time between them, both included."""
     past: Past | None = None
     """None: whatever became of it in earlier runs does not matter."""
     cleans_up: bool = False

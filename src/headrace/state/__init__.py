@@ -5,6 +5,7 @@ Pure: no I/O, no clock, no randomness. It may import `definition`, `handoff` and
 
 from headrace.state.advance import Advance
 from headrace.state.counting import tally_of
+from headrace.state.dates import for_time
 from headrace.state.deadlines import (
     RENEWED_BY_ATTEMPT,
     RENEWED_BY_CLEARING,
@@ -21,7 +22,7 @@ from headrace.state.params import Layers, Left, Position, merge
 from headrace.state.past import FINE, PastRules, RunBefore, is_met
 from headrace.state.preceding import Links, Tree, around, following, preceding, with_below
 from headrace.state.retry import has_try_left, retry_delay_seconds
-from headrace.state.rules import RULES, Tally, Verdict, decide
+from headrace.state.rules import NEVER, RULES, Tally, Verdict, decide
 from headrace.state.task import (
     FAILURES,
     FINISHED,
@@ -47,6 +48,7 @@ __all__ = [
     "HELD",
     "INLINE_QUEUE",
     "MOVES",
+    "NEVER",
     "RENEWED_BY_ATTEMPT",
     "RENEWED_BY_CLEARING",
     "RULES",
@@ -82,6 +84,7 @@ __all__ = [
     "decide",
     "due_at",
     "following",
+    "for_time",
     "grow_tasks",
     "has_deadline",
     "has_try_left",

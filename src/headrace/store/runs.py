@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
-from headrace.definition import Workflow
+from headrace.clock import from_micros
+from headrace.definition import Node, Workflow
 from headrace.errors import NotFoundError, StateError
-from headrace.state import Actor, Advance, Attempt, Event, State, grow_tasks
+from headrace.state import Actor, Advance, Attempt, Event, State, for_time, grow_tasks
 from headrace.store.attempt_plans import ORDINARY, AttemptPlan, plan_to_json
 from headrace.store.backfills import startable_backfills
 from headrace.store.database import Transaction
@@ -76,6 +78,7 @@ QUEUE_AGAIN = Sql(
     WHERE id = :run_id
     """
 )
+TIME_OF_RUN = Sql("SELECT logical_at, type FROM run WHERE id = :run_id")
 LATEST_ATTEMPT = Sql("SELECT max(id) FROM attempt WHERE run_id = :run_id")
 
 
@@ -229,7 +232,7 @@ def _room(tx: Transaction, workflow_id: int, attempt: Attempt, backfill_id: int)
 def _start(tx: Transaction, graph: RunGraph, advance: Advance, attempt: Attempt) -> None:
     """Insert the whole task tree of an attempt and open its root."""
     workflow = tx.shared(Definitions).version(tx, attempt.workflow_version_id).workflow
-    nodes = graph.plan(attempt.id).nodes(workflow.nodes)
+    nodes = graph.plan(attempt.id).nodes(_for_time_of(tx, attempt.run_id, workflow.nodes))
     ids = graph.new_ids(len(nodes))
     growth = grow_tasks(nodes, ids, attempt_id=attempt.id, under=None, generation=0, grown_by=None)
     graph.add(growth.tasks, growth.edges)
@@ -238,6 +241,16 @@ def _start(tx: Transaction, graph: RunGraph, advance: Advance, attempt: Attempt)
     _limit_time(tx, attempt.id, workflow, graph.now)
     resumed = graph.carry_over(growth.tasks) if attempt.resumes_attempt_id is not None else []
     advance.start(attempt, growth.tasks[0], resumed)
+
+
+def _for_time_of(tx: Transaction, run_id: int, nodes: Sequence[Node]) -> Sequence[Node]:
+    """The nodes that are for the time which a run is about; most workflows have no others."""
+    if all(node.not_before is None and node.not_after is None for node in nodes):
+        return nodes
+    ((logical_at, type_),) = tx.run(TIME_OF_RUN, {"run_id": run_id})
+    at = None if logical_at is None else from_micros(logical_at)
+    # A backfill makes up for what came before.
+    return for_time(nodes, at, ignores_beginnings=type_ == "backfill")
 
 
 def _limit_time(tx: Transaction, attempt_id: int, workflow: Workflow, now: int) -> None:
