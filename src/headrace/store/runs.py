@@ -78,6 +78,7 @@ QUEUE_AGAIN = Sql(
     WHERE id = :run_id
     """
 )
+BACKFILL_OF_RUN = Sql("SELECT coalesce(backfill_id, 0) FROM run WHERE id = :run_id")
 TIME_OF_RUN = Sql("SELECT logical_at, type FROM run WHERE id = :run_id")
 LATEST_ATTEMPT = Sql("SELECT max(id) FROM attempt WHERE run_id = :run_id")
 
@@ -229,9 +230,22 @@ def _room(tx: Transaction, workflow_id: int, attempt: Attempt, backfill_id: int)
     return max(0, attempt.max_active_runs - int(running))
 
 
+def _has_room(tx: Transaction, attempt: Attempt) -> bool:
+    """Whether one more run of its kind may go on; nobody starts another until the transaction ends."""
+    if attempt.max_active_runs is None:
+        return True
+    tx.run(LOCK_WORKFLOW, {"id": attempt.workflow_id})
+    ((backfill_id,),) = tx.run(BACKFILL_OF_RUN, {"run_id": attempt.run_id})
+    return bool(_room(tx, attempt.workflow_id, attempt, backfill_id))
+
+
 def _start(tx: Transaction, graph: RunGraph, advance: Advance, attempt: Attempt) -> None:
-    """Insert the whole task tree of an attempt and open its root."""
+    """Insert the whole task tree of an attempt and open its root; if it was opened again, go on with what it has."""
     workflow = tx.shared(Definitions).version(tx, attempt.workflow_version_id).workflow
+    if attempt.root_id is not None:
+        _limit_time(tx, attempt.id, workflow, graph.now)
+        advance.begin_again(attempt)
+        return
     nodes = graph.plan(attempt.id).nodes(_for_time_of(tx, attempt.run_id, workflow.nodes))
     ids = graph.new_ids(len(nodes))
     growth = grow_tasks(nodes, ids, attempt_id=attempt.id, under=None, generation=0, grown_by=None)
@@ -260,10 +274,13 @@ def _limit_time(tx: Transaction, attempt_id: int, workflow: Workflow, now: int) 
 
 
 def _clear(tx: Transaction, graph: RunGraph, advance: Advance, attempt_id: int, task_ids: list[int]) -> None:
-    """Clear tasks of a locked attempt. A run that had ended has all its time again."""
-    had_ended = graph.attempt(attempt_id).state not in ("queued", "running")
+    """Clear tasks of a locked attempt. A run that had ended has all its time again, as soon as its limit has room."""
+    attempt = graph.attempt(attempt_id)
+    had_ended = attempt.state not in ("queued", "running")
     advance.clear(graph.tasks(task_ids))
-    if had_ended:
+    if had_ended and attempt.state == "running" and not _has_room(tx, attempt):
+        advance.hold(attempt)
+    elif had_ended:
         _limit_time(tx, attempt_id, graph.workflow(attempt_id), graph.now)
 
 
