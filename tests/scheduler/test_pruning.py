@@ -10,6 +10,7 @@ from headrace.actions.serving import delete_logs
 from headrace.definition import Node, Retry
 from headrace.scheduler import Pruner, Waker
 from headrace.store import (
+    MemoOwner,
     NewRun,
     add_archive,
     add_attempt,
@@ -19,6 +20,7 @@ from headrace.store import (
     ensure_project,
     resign,
     save_file,
+    set_memo,
     set_value,
     start_queued_runs,
     sweep_leftovers,
@@ -26,7 +28,10 @@ from headrace.store import (
 from headrace.store import schema as tables
 from headrace.store.pruning_definitions import DELETE_VERSIONS, OLD_VERSIONS
 
-BELONGINGS = (tables.attempt, tables.task, tables.edge, tables.try_, tables.value, tables.event, tables.leftover)
+BELONGINGS = (
+    *(tables.attempt, tables.task, tables.edge, tables.try_, tables.value, tables.event, tables.memo),
+    tables.leftover,
+)
 
 
 def run_to_the_end(bench, one, key="r1"):
@@ -40,6 +45,8 @@ def test_old_runs_leave_nothing_behind(bench):
     agent = bench.agent(lease=1e6)
     (task,) = bench.claim(agent)
     bench.store.transact(lambda tx: set_value(tx, task.id, attempt, "x", "1", None))
+    owner = MemoOwner("task", bench.attempt(attempt).run_id, "a")
+    bench.store.transact(lambda tx: set_memo(tx, owner, "x", "1", 0, None))
     bench.end(task, "failed")
     bench.finish_everything(agent)
     assert all(bench.count(table) for table in BELONGINGS if table not in (tables.value, tables.leftover))

@@ -18,14 +18,16 @@ from headrace.store import (
     emit_events,
     list_asset_events,
     list_assets,
+    watcher_names,
 )
 
 
 class AssetView(NamedTuple):
-    """An asset with who updates it and who waits for it."""
+    """An asset with who updates it, who waits for it and what watches it."""
 
     asset: AssetRow
     uses: list[AssetUseRow]
+    watchers: list[str]
 
     def users(self, role: str) -> list[str]:
         """Names of the workflows, and of their tasks, that use it in this role."""
@@ -37,8 +39,13 @@ def show_assets(store: Store, after: int = 0, limit: int = 50) -> list[AssetView
     """Assets by id, beginning after one."""
     with store.read() as tx:
         rows = list_assets(tx, after, limit)
-        uses = asset_uses(tx, [row.name for row in rows]) if rows else []
-    return [AssetView(row, [use for use in uses if use.key == f"asset:{row.name}"]) for row in rows]
+        names = [row.name for row in rows]
+        uses = asset_uses(tx, names) if rows else []
+        watchers = watcher_names(tx, names) if rows else {}
+    return [
+        AssetView(row, [use for use in uses if use.key == f"asset:{row.name}"], watchers.get(row.name, []))
+        for row in rows
+    ]
 
 
 def show_events(store: Store, name: str | None, before: int | None = None, limit: int = 50) -> list[AssetEventRow]:

@@ -9,11 +9,12 @@ from typing import NamedTuple
 from headrace.actions.wording import error_line, instant, names, span, tries
 from headrace.definition import Node, to_json
 from headrace.logs import hidden
-from headrace.state import FINE, FINISHED, INLINE_QUEUE, State
+from headrace.state import FINE, FINISHED, INLINE_QUEUE, NEVER, State
 from headrace.store import (
     AgentRow,
     Definitions,
     PoolRow,
+    QuestionRow,
     RunRow,
     SilentAgent,
     TaskRow,
@@ -23,6 +24,7 @@ from headrace.store import (
     count_active_tasks,
     list_pools,
     live_agents,
+    open_question,
     past_of,
     silent_agents,
     upstream_tasks,
@@ -134,6 +136,8 @@ def _none(situation: Situation, task: TaskRow) -> Reason:
     if parent is not None and parent.state == "none":
         return _reason(task, "group", f"waits for its group `{parent.name}` to begin")
     since = parent.started_at if parent is not None else situation.run.started_at
+    if task.trigger_rule == NEVER:
+        return _reason(task, "dates", "is not for the time of this run, by its start_date or end_date", since)
     upstream = upstream_tasks(situation.tx, task.origin_id)
     undone = [one for one in upstream if State(one.state) not in FINISHED]
     if not undone:
@@ -295,6 +299,9 @@ def _timed(situation: Situation, task: TaskRow) -> Reason:
 
 def _deferred(situation: Situation, task: TaskRow) -> Reason:
     awaited = awaited_trigger(situation.tx, task.id, situation.now)
+    asked = None if awaited is not None else open_question(situation.tx, task.id)
+    if asked is not None:
+        return _asking(task, asked)
     if awaited is None:
         return _reason(task, "trigger", "has stopped waiting for its trigger a moment ago", task.started_at)
     limit = "" if task.due_at is None else f", until {instant(task.due_at)} at the latest"
@@ -303,6 +310,14 @@ def _deferred(situation: Situation, task: TaskRow) -> Reason:
         return _reason(task, "trigger", f"{text}; triggerer `{awaited.triggerer}` runs it", awaited.since, task.due_at)
     hint = "`headrace triggerer` starts one"
     return _reason(task, "no_triggerer", f"{text}, but no triggerer runs it", awaited.since, task.due_at, hint)
+
+
+def _asking(task: TaskRow, asked: QuestionRow) -> Reason:
+    limit = "" if task.due_at is None else f", until {instant(task.due_at)} at the latest"
+    subject = asked.question.subject.strip()
+    text = f"waits since {instant(asked.asked_at)} for the answer of a person to `{subject}`{limit}"
+    hint = f"`headrace answer {asked.run_id} {asked.task} OPTION` answers it"
+    return _reason(task, "question", text, asked.asked_at, task.due_at, hint)
 
 
 def _restarting(situation: Situation, task: TaskRow) -> Reason:

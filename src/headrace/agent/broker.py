@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from headrace.agent.answers import asset_events_answer, described_event, described_run
+from headrace.agent.memo_desk import MemoDesk
 from headrace.agent.run_desk import RunDesk
 from headrace.agent.task_desk import TaskDesk
 from headrace.clock import Clock, SystemClock
@@ -61,7 +62,9 @@ class Broker:
         self._store = store
         self._notification = notification
         self._open_vault = open_vault or partial(Vault, store)
-        self.runs = RunDesk(store, clock or SystemClock())
+        clock = clock or SystemClock()
+        self.runs = RunDesk(store, clock)
+        desks = (self.runs.verbs, TaskDesk(store).verbs, MemoDesk(store, clock).verbs)
         self._verbs: dict[str, Callable[..., msgspec.Raw]] = {
             "get_value": self._get_value,
             "get_values": self._get_values,
@@ -83,7 +86,7 @@ class Broker:
             "get_previous_run": self._get_previous_run,
             "note_sent": self._note_sent,
             "mask": self._nothing,
-            **{name: _encoded(verb) for name, verb in (self.runs.verbs | TaskDesk(store).verbs).items()},
+            **{name: _encoded(verb) for verbs in desks for name, verb in verbs.items()},
         }
 
     def __call__(self, request: TaskRequest, ask: Ask) -> Answer:

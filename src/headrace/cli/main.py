@@ -23,6 +23,7 @@ _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 COMMANDS = {
     "run": "Run one workflow of a file to its end, without a server.",
     "agent": "Run tasks for the schedulers of a store.",
+    "answer": "Answer what a task asks.",
     "archive": "Put the files of a project into an archive.",
     "assets": "List assets and their events, or emit one.",
     "attempts": "List the attempts of a run, or of all runs.",
@@ -48,6 +49,7 @@ COMMANDS = {
     "projects": "List projects, or show one.",
     "providers": "Install or list Airflow's provider packages.",
     "push": "Make a folder the newest revision of a project.",
+    "questions": "List what tasks ask people.",
     "rendered": "Print what the templates of a task were rendered to.",
     "reschedule": "Leave out times of a schedule.",
     "retry": "Run a run again, without what succeeded.",

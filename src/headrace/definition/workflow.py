@@ -104,11 +104,38 @@ class Place(Data, frozen=True, kw_only=True):
         return self.file if self.line is None else f"{self.file}:{self.line}"
 
 
+class Person(Data, frozen=True, kw_only=True):
+    """Somebody who answers questions."""
+
+    id: str
+    name: str = ""
+
+
+class Question(Data, frozen=True, kw_only=True):
+    """What a task asks a person before it goes on."""
+
+    subject: str
+    body: str = ""
+    options: tuple[str, ...]
+    """What there is to choose from."""
+    is_multiple: bool = False
+    """Whether several of them may be chosen."""
+    defaults: tuple[str, ...] | None = None
+    """What counts as chosen when nobody has answered in time. None: the task is told that nobody has."""
+    params: dict[str, Any] = {}
+    """What can be filled in, by name, with the values that stand there."""
+    param_schemas: dict[str, dict[str, Any]] = {}
+    """As in `Workflow`: what has a schema and no value must be filled in."""
+    respondents: tuple[Person, ...] = ()
+    """Who may answer; empty: everybody."""
+
+
 class Deferral(Data, frozen=True, kw_only=True):
     """What a task waits for without a process, and how it goes on when that has happened."""
 
-    trigger: str
-    """Path of the trigger's class."""
+    trigger: str = ""
+    """Path of the trigger's class; empty: it waits for the answer to a question."""
+    question: Question | None = None
     arguments: dict[str, Any] = {}
     """What the class is called with, in JSON form."""
     method: str = ""
@@ -160,6 +187,9 @@ class Node(Data, frozen=True, kw_only=True):
     deferral: Deferral | None = None
     """What each try begins to wait for before any code of the task runs. None: a try begins with a process."""
     isolation: Isolation = "default"
+    not_before: str | None = None
+    not_after: str | None = None
+    """ISO 8601 instants: it takes part in runs that are about a time between them, both included."""
     past: Past | None = None
     """None: whatever became of it in earlier runs does not matter."""
     cleans_up: bool = False
@@ -263,6 +293,16 @@ class Schedule(Data, frozen=True, kw_only=True):
     """A run that is later than this when its turn comes is left out."""
 
 
+class Watcher(Data, frozen=True, kw_only=True):
+    """A trigger that runs for as long as something is scheduled on an asset; its events update the asset."""
+
+    name: str
+    trigger: str
+    """Path of the trigger's class."""
+    arguments: dict[str, Any] = {}
+    """What the class is called with, in JSON form."""
+
+
 class AssetUse(Data, frozen=True, kw_only=True):
     """An asset, or an alias of assets, that a workflow is scheduled on, updates or reads."""
 
@@ -274,6 +314,7 @@ class AssetUse(Data, frozen=True, kw_only=True):
     uri: str = ""
     group: str = "asset"
     extra: dict[str, Any] = {}
+    watchers: tuple[Watcher, ...] = ()
 
 
 class Workflow(Data, frozen=True, kw_only=True):

@@ -43,6 +43,11 @@ class Channel(Protocol):
           get_secret(name)                         a secret of the project
           get_notification()                       how people are told of failures, as the settings say; MissingError
                                                    if they are not told
+          get_memo(name, asset=None)               what the asking task kept in this run, in whichever try, or what is
+                                                   kept for an asset, by its name or uri; MissingError if there is
+                                                   nothing
+          set_memo(name, value, asset=None, seconds=None)     keep something, for so many seconds at most
+          delete_memos(name=None, asset=None)      forget what is kept under a name, or everything
           get_asset(name)                          {"name", "uri", "group", "extra"} of an asset
           get_asset_events(asset=None, alias=None, after=None, before=None, ascending=True, limit=None)
               events of an asset, or those that came through an alias, oldest first: [{"id", "asset", "uri", "group",

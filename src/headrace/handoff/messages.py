@@ -80,6 +80,8 @@ class Resume(Data, frozen=True, kw_only=True):
     """How the trigger ended the task, if it did."""
     ends_in_process: bool = False
     """As in `Deferral`."""
+    default: Any = None
+    """The event by which it goes on when nothing else came in time; None: it is told so by an error."""
 
 
 class TaskRequest(Data, frozen=True, kw_only=True):

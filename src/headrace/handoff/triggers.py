@@ -20,6 +20,8 @@ class RunTrigger(Data, frozen=True, kw_only=True, tag="run"):
     """About the task that waits."""
     is_given_up: bool = False
     """Nobody waits any more: only its `on_kill` is to be called."""
+    asset: str = ""
+    """It watches this asset: all its events are told, and it begins anew whenever it ends."""
 
 
 class StopTrigger(Data, frozen=True, kw_only=True, tag="stop"):
@@ -31,7 +33,7 @@ class StopTrigger(Data, frozen=True, kw_only=True, tag="stop"):
 
 
 class Fired(Data, frozen=True, kw_only=True, tag="fired"):
-    """What a trigger had to tell. It is the last of this trigger but for lines of its log and `Stopped`."""
+    """What a trigger had to tell. It is the last of one that a task waits for, but for its log and `Stopped`."""
 
     trigger_id: int
     event: Any = None

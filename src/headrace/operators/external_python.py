@@ -30,8 +30,8 @@ SERIALIZERS = ("json", "pickle", "cloudpickle", "dill")
 _PROGRAM = Path(__file__).with_name("outside_program.py")
 _AT_HOME = frozenset(
     """
-    conn dag dag_run exception inlet_events inlets macros outlet_events outlets task task_instance task_state_store
-    templates_dict ti triggering_asset_events triggering_dataset_events var
+    asset_state_store conn dag dag_run exception inlet_events inlets macros outlet_events outlets task task_instance
+    task_state_store templates_dict ti triggering_asset_events triggering_dataset_events var
     """.split()
 )
 """What of the context is an object of the task's own process."""

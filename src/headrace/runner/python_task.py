@@ -38,6 +38,7 @@ from headrace.authoring.dag.exceptions import (
 )
 from headrace.authoring.dag.loading import DagFile
 from headrace.authoring.dag.retry_policy import RetryAction, RetryDecision
+from headrace.authoring.dag.state_stores import clears_on_success
 from headrace.authoring.dag.task_instance import DagRun, TaskInstance, context_environment, task_context
 from headrace.definition import Node
 from headrace.handoff import (
@@ -155,6 +156,8 @@ class _Try:
         self._instance.state = "success"
         self._call_back("success")
         instance = self._instance
+        if clears_on_success():
+            self._context["task_state_store"].clear()
         return self._result("success", followed=instance.followed, skipped=instance.skipped, events=self._events())
 
     def _events(self) -> tuple[AssetEvent, ...]:
@@ -179,7 +182,8 @@ class _Try:
             deferral = deferral_of(self._task, deferred)
         except Exception as error:
             return self._after_exception(error)
-        log.info("waits for trigger %s", deferral.trigger)
+        if deferral.trigger:
+            log.info("waits for trigger %s", deferral.trigger)
         return self._result("deferred", deferral=deferral)
 
     def _call(self, renderer: Renderer) -> Any:

@@ -23,6 +23,7 @@ from headrace.runner.termination import die_with_parent
 from headrace.runner.trigger_line import TriggerLine, current_trigger
 from headrace.runner.trigger_output import TriggerOutput, redirect_output
 from headrace.runner.trigger_run import Timed, clean_up, failure, failure_of, first_event, kill, log, make
+from headrace.runner.watching import watch
 
 _LEAVE_SECONDS = 35.0
 
@@ -110,6 +111,8 @@ class TriggerProcess:
         _put_on_path(order)
         trigger = None
         try:
+            if order.asset:
+                await watch(order, self._line.send)
             trigger = await make(order)
             if not order.is_given_up:
                 self._line.send(await first_event(order, trigger))

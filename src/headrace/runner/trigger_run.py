@@ -12,6 +12,9 @@ from typing import Any
 
 import msgspec
 
+from headrace.authoring.dag.assets import AssetNameRef
+from headrace.authoring.dag.context import current_engine
+from headrace.authoring.dag.state_stores import AssetStateStores
 from headrace.authoring.dag.triggers import BaseTaskEndEvent, TriggerEvent
 from headrace.authoring.dag.values import decode_value, encode_value, length_of
 from headrace.errors import did_you_mean
@@ -32,6 +35,9 @@ async def make(order: RunTrigger) -> Any:
     trigger_class = await _class(order.path)
     trigger = trigger_class(**{name: decode_value(value) for name, value in order.arguments.items()})
     trigger.trigger_id = order.id
+    if order.asset:
+        trigger.asset_state_store = _store_of(order.asset)
+        return trigger
     trigger.task_instance = SimpleNamespace(
         task_id=order.request.key,
         dag_id=order.request.run.workflow,
@@ -40,6 +46,11 @@ async def make(order: RunTrigger) -> Any:
         try_number=order.request.try_number,
     )
     return trigger
+
+
+def _store_of(asset: str) -> Any:
+    engine = current_engine()
+    return None if engine is None else AssetStateStores([AssetNameRef(asset)], [], engine)
 
 
 async def _class(path: str) -> Any:
@@ -59,7 +70,7 @@ async def first_event(order: RunTrigger, trigger: Any) -> Fired:
     events = trigger.run()
     try:
         async for event in events:
-            return _fired(order, event)
+            return fired(order, event)
     finally:
         if hasattr(events, "aclose"):
             await events.aclose()
@@ -96,7 +107,8 @@ def failure_of(order: RunTrigger, error: BaseException) -> Fired:
     return failure(order.id, message, user_traceback(error))
 
 
-def _fired(order: RunTrigger, event: Any) -> Fired:
+def fired(order: RunTrigger, event: Any) -> Fired:
+    """The word of a trigger that has yielded an event."""
     if isinstance(event, BaseTaskEndEvent):
         values = {name: one for name, one in (event.xcoms or {}).items() if one is not None}
         return Fired(

@@ -15,6 +15,7 @@ from headrace.scheduler.run_activator import RunActivator
 from headrace.scheduler.run_starter import RunStarter
 from headrace.scheduler.service import Service
 from headrace.scheduler.waker import Waker
+from headrace.scheduler.watcher_keeper import WatcherKeeper
 
 __all__ = [
     "AgeKeeper",
@@ -29,4 +30,5 @@ __all__ = [
     "SchedulerOptions",
     "Service",
     "Waker",
+    "WatcherKeeper",
 ]

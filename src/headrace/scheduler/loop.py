@@ -21,6 +21,7 @@ from headrace.scheduler.run_activator import RunActivator
 from headrace.scheduler.run_starter import RunStarter
 from headrace.scheduler.service import Service
 from headrace.scheduler.waker import Waker
+from headrace.scheduler.watcher_keeper import WatcherKeeper
 from headrace.store import Store, next_due
 
 _log = logging.getLogger("headrace.scheduler")
@@ -48,6 +49,8 @@ class SchedulerOptions:
     """How long these may take to renew their leases after the scheduler was away itself."""
     revive_seconds: float = 60.0
     """How often it looks for runs in which nothing moves."""
+    watch_seconds: float = 5.0
+    """How often it looks which assets are to be watched."""
     prune_seconds: float = 3600.0
     correct_clock_seconds: float = 60.0
     retention_days: int | None = None
@@ -186,6 +189,7 @@ def _beats(
         _Beat(PastFollower(store)),
         *([_Beat(ages, options.age_seconds)] if ages.has_limits else []),
         _Beat(Reviver(store), options.revive_seconds),
+        _Beat(WatcherKeeper(store), options.watch_seconds),
         _Beat(RunStarter(store, max_runs=options.max_runs_per_tick)),
         _Beat(RunActivator(store)),
         _Beat(pruner, options.prune_seconds, pause_seconds=1.0),

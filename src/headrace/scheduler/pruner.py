@@ -1,4 +1,4 @@
-"""Deletes what is too old: runs that ended long ago, their logs, what files said then, events, dead processes."""
+"""Deletes what is too old: runs that ended long ago, their logs, what files said then, events, memos, dead processes."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from functools import partial
 from headrace.clock import to_micros
 from headrace.store import (
     Store,
+    Transaction,
     delete_run,
     forget_agents,
     forget_definitions,
     forget_events,
+    forget_expired_memos,
     old_runs,
     project_ids,
     run_logs,
@@ -49,8 +51,8 @@ class Pruner:
         self._batch_size = batch_size
 
     def tick(self, now: datetime) -> int:
-        """Returns how many runs, definitions, events and processes were forgotten. Each step is a small transaction."""
-        forgotten = self._store.transact(partial(forget_agents, before=to_micros(now - _AGENTS_STAY)))
+        """How many runs, definitions, events, memos and processes were forgotten. Each step is a small transaction."""
+        forgotten = self._store.transact(partial(_forget_expired, now=now))
         forgotten += self._sweep(_PIECES)
         if self._retention_days is None:
             return forgotten
@@ -81,3 +83,8 @@ class Pruner:
             _log.warning("could not delete the logs of run %d: %s", run_id, error)
             return False
         return self._store.transact(partial(delete_run, run_id=run_id, before=before))
+
+
+def _forget_expired(tx: Transaction, now: datetime) -> int:
+    """What goes by itself, whatever is said about runs."""
+    return forget_agents(tx, before=to_micros(now - _AGENTS_STAY)) + forget_expired_memos(tx, to_micros(now))

@@ -5,6 +5,7 @@ Pure: no I/O, no clock, no randomness. It may import `definition`, `handoff` and
 
 from headrace.state.advance import Advance
 from headrace.state.counting import tally_of
+from headrace.state.dates import for_time
 from headrace.state.deadlines import (
     RENEWED_BY_ATTEMPT,
     RENEWED_BY_CLEARING,
@@ -13,7 +14,7 @@ from headrace.state.deadlines import (
     has_deadline,
     was_met,
 )
-from headrace.state.deferring import TIMED_OUT, is_ended_by
+from headrace.state.deferring import TIMED_OUT, answer_event, is_ended_by
 from headrace.state.expansion import MapSource, instance_count, source_keys, source_of
 from headrace.state.graph import Graph, Link
 from headrace.state.growth import INLINE_QUEUE, Edge, Growth, grow_tasks, new_task
@@ -21,7 +22,7 @@ from headrace.state.params import Layers, Left, Position, merge
 from headrace.state.past import FINE, PastRules, RunBefore, is_met
 from headrace.state.preceding import Links, Tree, around, following, preceding, with_below
 from headrace.state.retry import has_try_left, retry_delay_seconds
-from headrace.state.rules import RULES, Tally, Verdict, decide
+from headrace.state.rules import NEVER, RULES, Tally, Verdict, decide
 from headrace.state.task import (
     FAILURES,
     FINISHED,
@@ -47,6 +48,7 @@ __all__ = [
     "HELD",
     "INLINE_QUEUE",
     "MOVES",
+    "NEVER",
     "RENEWED_BY_ATTEMPT",
     "RENEWED_BY_CLEARING",
     "RULES",
@@ -76,11 +78,13 @@ __all__ = [
     "Tree",
     "Verdict",
     "accepts",
+    "answer_event",
     "around",
     "check_move",
     "decide",
     "due_at",
     "following",
+    "for_time",
     "grow_tasks",
     "has_deadline",
     "has_try_left",

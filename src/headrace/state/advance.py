@@ -55,6 +55,19 @@ class Advance:
         self._open(root)
         self._resume(list(resumed))
 
+    def hold(self, attempt: Attempt) -> None:
+        """A run that was opened again waits for its turn: nothing of it opens until `begin_again`."""
+        before, attempt.state = attempt.state, "queued"
+        attempt.started_at, attempt.is_changed = None, True
+        self._graph.record(Event(attempt.id, None, before, "queued", Actor.USER, 0, self._graph.now))
+
+    def begin_again(self, attempt: Attempt) -> None:
+        """The turn of a run has come that was opened again."""
+        before, attempt.state = attempt.state, "running"
+        attempt.started_at, attempt.is_changed = self._graph.now, True
+        self._graph.record(Event(attempt.id, None, before, "running", Actor.ADVANCE, 0, self._graph.now))
+        self.reconsider(attempt)
+
     def complete(self, task: Task, result: TaskResult) -> None:
         """A try ended and its agent still held it."""
         if task.state is State.RESTARTING:
@@ -125,12 +138,12 @@ class Advance:
                 task.started_at = None
             self._agenda.schedule(task, actor, is_new_try=False)
 
-    def fire(self, task: Task, fired: Fired) -> None:
-        """Its trigger has fired, failed or ended the task. Nothing happens if it does not wait any more."""
+    def fire(self, task: Task, fired: Fired, actor: Actor = Actor.TRIGGERER) -> None:
+        """Its trigger has fired, failed or ended the task, or a person has answered. Nothing if it waits no longer."""
         if task.state is not State.DEFERRED:
             return
         if not deferring.is_ended_by(task, fired):
-            deferring.go_on(self._agenda, task, Actor.TRIGGERER, fired)
+            deferring.go_on(self._agenda, task, actor, fired)
         elif fired.outcome == "failed":
             self.fail(task, fired.error, Actor.TRIGGERER)
         else:
@@ -283,7 +296,9 @@ class Advance:
         for task in sorted(waiting, key=lambda one: one.attempt_id):
             # An earlier one of this round may have skipped a later one.
             if task.state is State.NONE and parents[task.parent_id or 0].state is State.PLANNED:
-                self._consider(task)
+                # What waits for its turn opens nothing; it is looked at again when its turn comes.
+                if self._graph.attempt(task.attempt_id).state != "queued":
+                    self._consider(task)
 
     def _consider(self, task: Task) -> None:
         if self._agenda.is_cancelled(task):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import msgspec
 
-from headrace.definition import Deferral
+from headrace.definition import Deferral, Person, Question
 from headrace.handoff import Fired, Resume, TaskError
 from headrace.state.agenda import Agenda
 from headrace.state.task import Actor, State, Task
@@ -18,7 +21,12 @@ _resumes = msgspec.json.Decoder(Resume)
 
 def defer(agenda: Agenda, task: Task, deferral: Deferral, actor: Actor) -> None:
     """Let go of the task until the trigger fires or the time is over."""
-    resume = Resume(method=deferral.method, kwargs=deferral.kwargs, ends_in_process=deferral.ends_in_process)
+    resume = Resume(
+        method=deferral.method,
+        kwargs=deferral.kwargs,
+        ends_in_process=deferral.ends_in_process,
+        default=None if deferral.question is None else _answer_by_default(deferral.question),
+    )
     task.resume = _json.encode(resume).decode()
     task.agent_id, task.due_at = None, _due_at(task, deferral, agenda.graph.now)
     agenda.move(task, State.DEFERRED, actor)
@@ -45,9 +53,27 @@ def go_on(agenda: Agenda, task: Task, actor: Actor, fired: Fired) -> None:
 
 
 def time_out(agenda: Agenda, task: Task) -> None:
-    """Its trigger did not fire in time: the try goes on, and is told so."""
+    """What it waited for did not come in time: the try goes on, and is told so, or with what is to count then."""
+    default = _resumes.decode(task.resume or "{}").default
+    if default is not None:
+        go_on(agenda, task, Actor.TIMER, Fired(trigger_id=0, event=default))
+        return
     error = TaskError(type=TIMED_OUT, message="the trigger did not fire in time")
     go_on(agenda, task, Actor.TIMER, Fired(trigger_id=0, error=error))
+
+
+def _answer_by_default(question: Question) -> dict[str, Any] | None:
+    if question.defaults is None:
+        return None
+    return answer_event(question.defaults, question.params, None, None)
+
+
+def answer_event(
+    chosen: Sequence[str], params: Mapping[str, Any], person: Person | None, at: str | None
+) -> dict[str, Any]:
+    """The event by which a task goes on whose question was answered; without a person, by what counts then."""
+    by = None if person is None else {"id": person.id, "name": person.name or person.id}
+    return {"chosen": list(chosen), "params": dict(params), "by": by, "at": at}
 
 
 def is_ended_by(task: Task, fired: Fired) -> bool:

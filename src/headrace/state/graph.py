@@ -84,7 +84,7 @@ class Graph(Protocol):
         ...
 
     def add_trigger(self, task: Task, deferral: Deferral) -> None:
-        """Have the deferral's trigger run until the task leaves `deferred`."""
+        """Have the deferral's trigger run, or its question stand, until the task leaves `deferred`."""
         ...
 
     def touch(self, task: Task) -> None:

@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 from headrace.state.task import State
 
+NEVER = "never"
+"""Stands in for the rule of a task that is not for the time which its run is about."""
+
 
 class Verdict(Enum):
     WAIT = "wait"
@@ -157,6 +160,8 @@ RULES: dict[str, Callable[[Tally], Verdict]] = {
 
 def decide(rule: str, tally: Tally) -> Verdict:
     """What a rule says about a task that waits. A task without upstream tasks runs."""
+    if rule == NEVER:
+        return Verdict.WAIT
     if tally.expected == 0:
         return Verdict.RUN
     return RULES[rule](tally)

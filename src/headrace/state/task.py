@@ -106,7 +106,12 @@ def _moves() -> tuple[Move, ...]:
         ),
         Move(s.UP_FOR_RETRY, s.DEFERRED, (a.TIMER,), "its retry is due and starts by waiting for a trigger"),
         Move(s.UP_FOR_RESCHEDULE, s.SCHEDULED, (a.TIMER,), "the time has come to call it again"),
-        Move(s.DEFERRED, s.SCHEDULED, (a.TRIGGERER, a.TIMER), "its trigger fired, failed or timed out"),
+        Move(
+            s.DEFERRED,
+            s.SCHEDULED,
+            (a.TRIGGERER, a.TIMER, a.USER),
+            "its trigger fired, failed or timed out; or a person answered",
+        ),
         Move(s.DEFERRED, s.SUCCESS, (a.TRIGGERER,), "its trigger ended it"),
         Move(s.DEFERRED, s.SKIPPED, (a.TRIGGERER,), "its trigger ended it"),
         Move(s.DEFERRED, s.FAILED, (a.TRIGGERER,), "its trigger let it fail and no try is left"),

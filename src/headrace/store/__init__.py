@@ -101,6 +101,16 @@ from headrace.store.kept import (
 )
 from headrace.store.lease_keeper import LeaseKeeper
 from headrace.store.lookups import is_within, newest_run, runs_by_key, runs_by_time, task_counts, workflow_for
+from headrace.store.memos import (
+    MemoOwner,
+    MemoRow,
+    asset_owner,
+    delete_memos,
+    forget_expired_memos,
+    get_memo,
+    list_memos,
+    set_memo,
+)
 from headrace.store.neighbours import (
     Neighbour,
     count_reschedules,
@@ -126,6 +136,7 @@ from headrace.store.projects import (
 )
 from headrace.store.pruning import delete_run, old_runs, run_logs, sweep_leftovers
 from headrace.store.pruning_definitions import forget_definitions, project_ids
+from headrace.store.questions import QuestionRow, answer_question, list_questions, open_question
 from headrace.store.reading import (
     AgentRow,
     EventRow,
@@ -237,6 +248,13 @@ from headrace.store.values import (
     set_value,
     task_values,
 )
+from headrace.store.watchers import (
+    emit_watched,
+    has_watchers_to_change,
+    keep_watchers,
+    watcher_names,
+    watching_workflow,
+)
 
 __all__ = [
     "ORDINARY",
@@ -269,6 +287,8 @@ __all__ = [
     "LeaseKeeper",
     "ListedSchedule",
     "LostProcess",
+    "MemoOwner",
+    "MemoRow",
     "MissRow",
     "NamedValue",
     "Neighbour",
@@ -279,6 +299,7 @@ __all__ = [
     "Overdue",
     "PoolRow",
     "ProjectRow",
+    "QuestionRow",
     "QueuedEvent",
     "Report",
     "Requests",
@@ -305,8 +326,10 @@ __all__ = [
     "add_attempt",
     "add_missing_pools",
     "adopt_run",
+    "answer_question",
     "archive_content",
     "asset_names",
+    "asset_owner",
     "asset_uses",
     "attempt_of_run",
     "attempts_with_old_tasks",
@@ -323,6 +346,7 @@ __all__ = [
     "create_runs",
     "current_version_of",
     "delete_kept",
+    "delete_memos",
     "delete_pool",
     "delete_project",
     "delete_run",
@@ -330,6 +354,7 @@ __all__ = [
     "delete_values",
     "disable_schedule",
     "emit_events",
+    "emit_watched",
     "enable_schedule",
     "end_errand",
     "ensure_project",
@@ -347,10 +372,12 @@ __all__ = [
     "forget_agents",
     "forget_definitions",
     "forget_events",
+    "forget_expired_memos",
     "forget_triggers",
     "get_attempt",
     "get_backfill",
     "get_kept",
+    "get_memo",
     "get_run",
     "get_schedule",
     "has_due_schedules",
@@ -361,12 +388,14 @@ __all__ = [
     "has_lost_tasks",
     "has_nudges",
     "has_open_errands",
+    "has_watchers_to_change",
     "held_errands",
     "held_tasks",
     "held_triggers",
     "insert_backfill",
     "instance_labels",
     "is_within",
+    "keep_watchers",
     "kept_names",
     "kept_under_other_keys",
     "last_event_id",
@@ -381,9 +410,11 @@ __all__ = [
     "list_errands",
     "list_events",
     "list_kept",
+    "list_memos",
     "list_misses",
     "list_pools",
     "list_projects",
+    "list_questions",
     "list_runs",
     "list_schedules",
     "list_source_errors",
@@ -410,6 +441,7 @@ __all__ = [
     "occupations",
     "old_attempts",
     "old_runs",
+    "open_question",
     "past_of",
     "previous_attempt_with_task",
     "previous_run",
@@ -443,6 +475,7 @@ __all__ = [
     "serve_due_deadlines",
     "set_backfill_paused",
     "set_kept",
+    "set_memo",
     "set_paused",
     "set_pool",
     "set_value",
@@ -467,6 +500,8 @@ __all__ = [
     "waiting_workflows",
     "wake_due_tasks",
     "wanted_slots",
+    "watcher_names",
+    "watching_workflow",
     "workflow_for",
     "workflow_names",
     "workflows_named",

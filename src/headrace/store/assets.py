@@ -15,6 +15,7 @@ from headrace.definition import AssetUse
 from headrace.handoff import AssetEvent
 from headrace.store.database import Transaction
 from headrace.store.sql import Sql
+from headrace.store.watcher_rows import save_watchers
 
 _json = msgspec.json.Encoder()
 
@@ -213,6 +214,7 @@ def save_asset_uses(tx: Transaction, workflow_id: int, uses: Sequence[AssetUse],
     if rows:
         fields = [{"workflow_id": workflow_id, "key": key, "role": role, "task": task} for key, role, task in rows]
         tx.write_each(INSERT_USES, fields)
+    save_watchers(tx, workflow_id, uses)
 
 
 def _asset_row(use: AssetUse | AssetEvent, now: int) -> dict[str, Any]:

@@ -37,6 +37,8 @@ _ERRANDS = "FROM errand WHERE attempt_id IN (SELECT id FROM attempt WHERE run_id
 ERRAND_LOGS = Sql(f"SELECT log {_ERRANDS} AND log IS NOT NULL")
 DELETE_ERRANDS = Sql(f"DELETE {_ERRANDS}")
 DELETE_DEADLINES = Sql("DELETE FROM deadline WHERE run_id = :run_id")
+DELETE_QUESTIONS = Sql("DELETE FROM question WHERE attempt_id IN (SELECT id FROM attempt WHERE run_id = :run_id)")
+DELETE_MEMOS = Sql("DELETE FROM memo WHERE kind = 'task' AND owner_id = :run_id")
 LEAVE_BEHIND = Sql("INSERT INTO leftover (attempt_id, root_id) SELECT id, root_id FROM attempt WHERE run_id = :run_id")
 DELETE_RUN = Sql("DELETE FROM run WHERE id = :run_id")
 
@@ -80,7 +82,7 @@ def delete_run(tx: Transaction, run_id: int, before: int, limit: int = PIECE) ->
     rows = tx.run(LOCK_RUN, found)
     if not rows or rows[0][0] in ("queued", "running") or rows[0][1] is None or rows[0][1] >= before:
         return False
-    for statement in (DELETE_ERRANDS, DELETE_DEADLINES, LEAVE_BEHIND, DELETE_RUN):
+    for statement in (DELETE_ERRANDS, DELETE_DEADLINES, DELETE_QUESTIONS, DELETE_MEMOS, LEAVE_BEHIND, DELETE_RUN):
         tx.write(statement, found)
     sweep_leftovers(tx, limit)
     return True

@@ -34,6 +34,7 @@ from headrace.store.definitions import Definitions, Version
 from headrace.store.errands import NewErrand, explained, send_errands
 from headrace.store.past_reading import insert_nudges, run_before
 from headrace.store.pausing import pause_after_failures
+from headrace.store.question_rows import close_questions, insert_questions
 from headrace.store.resuming import find_carried_over
 from headrace.store.sql import Sql
 from headrace.store.task_rows import SELECTED, insert_events, insert_tasks, to_task, update_tasks
@@ -360,11 +361,7 @@ class RunGraph:
         dirty.sort(key=lambda task: (not task.is_superseded, task.id))
         update_tasks(self._tx, dirty)
         insert_tasks(self._tx, list(self._added.values()), self._edges)
-        release_triggers(self._tx, self._released)
-        # The transaction may have ended a task that it let wait: another one failed, and the workflow fails fast.
-        waiting = [(task, deferral) for task, deferral in self._triggers if task.state is State.DEFERRED]
-        insert_triggers(self._tx, waiting, self.new_ids(len(waiting)), self._now)
-        self._released, self._triggers = [], []
+        self._write_waits()
         self._write_attempts([attempt for attempt in self._attempts.values() if attempt.is_changed])
         if any(event.before in HELD and event.actor in (Actor.ADVANCE, Actor.USER) for event in self._unseen_events()):
             self._tx.should_notify = True  # agents run what they hold no more
@@ -373,6 +370,16 @@ class RunGraph:
         self._nudge_later_runs()
         self._dirty, self._added, self._edges = {}, {}, []
         self._children, self._downstream = {}, {}
+
+    def _write_waits(self) -> None:
+        release_triggers(self._tx, self._released)
+        close_questions(self._tx, self._released, self._now)
+        # The transaction may have ended a task that it let wait: another one failed, and the workflow fails fast.
+        waiting = [(task, deferral) for task, deferral in self._triggers if task.state is State.DEFERRED]
+        triggers = [(task, deferral) for task, deferral in waiting if deferral.question is None]
+        insert_triggers(self._tx, triggers, self.new_ids(len(triggers)), self._now)
+        insert_questions(self._tx, waiting, self._now)
+        self._released, self._triggers = [], []
 
     def flush_events(self) -> None:
         """Write the events. Apart from `flush` so that one statement serves several flushes."""

@@ -6,9 +6,10 @@ from collections.abc import Collection, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from headrace.definition import Workflow
+from headrace.clock import from_micros
+from headrace.definition import Node, Workflow
 from headrace.errors import NotFoundError, StateError
-from headrace.state import Actor, Advance, Attempt, Event, State, grow_tasks
+from headrace.state import Actor, Advance, Attempt, Event, State, for_time, grow_tasks
 from headrace.store.backfills import startable_backfills
 from headrace.store.database import Reply, Transaction
 from headrace.store.deadline_rows import look_at_passed, renew_for_clearing
@@ -45,6 +46,8 @@ RUNNING_RUNS = Sql(
     """
 )
 SET_TIMEOUT = Sql("UPDATE attempt SET timeout_at = :timeout_at WHERE id = :id")
+BACKFILL_OF_RUN = Sql("SELECT coalesce(backfill_id, 0) FROM run WHERE id = :run_id")
+TIME_OF_RUN = Sql("SELECT logical_at, type FROM run WHERE id = :run_id")
 LATEST_ATTEMPT = Sql("SELECT max(id) FROM attempt WHERE run_id = :run_id")
 
 
@@ -128,21 +131,45 @@ def _room(attempt: Attempt, running: Reply | None) -> int | None:
     return max(0, attempt.max_active_runs - int(count))
 
 
+def _has_room(tx: Transaction, attempt: Attempt) -> bool:
+    """Whether one more run of its kind may go on; nobody starts another until the transaction ends."""
+    if attempt.max_active_runs is None:
+        return True
+    tx.run(LOCK_WORKFLOWS, {"ids": [attempt.workflow_id]})
+    ((backfill_id,),) = tx.run(BACKFILL_OF_RUN, {"run_id": attempt.run_id})
+    lane = _Lane(attempt.workflow_id, backfill_id, [attempt.id])
+    return _room(attempt, _ask_running(tx, lane, attempt)) != 0
+
+
 def _start(tx: Transaction, graph: RunGraph, advance: Advance, attempts: Sequence[Attempt]) -> None:
-    """Insert the whole task trees of attempts and open their roots."""
+    """Insert the whole task trees of attempts and open their roots; those opened again go on with what they have."""
     definitions = tx.shared(Definitions)
-    workflows = [definitions.version(tx, attempt.workflow_version_id).workflow for attempt in attempts]
-    trees = [graph.plan(one.id).nodes(workflow.nodes) for one, workflow in zip(attempts, workflows, strict=True)]
+    workflows = {one.id: definitions.version(tx, one.workflow_version_id).workflow for one in attempts}
+    new = [attempt for attempt in attempts if attempt.root_id is None]
+    trees = [graph.plan(one.id).nodes(_for_time_of(tx, one.run_id, workflows[one.id].nodes)) for one in new]
     ids = iter(graph.new_ids(sum(map(len, trees))))
-    for attempt, workflow, nodes in zip(attempts, workflows, trees, strict=True):
+    for attempt in attempts:
+        _limit_time(tx, attempt.id, workflows[attempt.id], graph.now)
+        if attempt.root_id is not None:
+            advance.begin_again(attempt)
+    for attempt, nodes in zip(new, trees, strict=True):
         own_ids = list(islice(ids, len(nodes)))
         growth = grow_tasks(nodes, own_ids, attempt_id=attempt.id, under=None, generation=0, grown_by=None)
         graph.add(growth.tasks, growth.edges)
         attempt.root_id = growth.tasks[0].id
-        look_at_passed(tx, attempt.run_id, workflow, graph.now)
-        _limit_time(tx, attempt.id, workflow, graph.now)
+        look_at_passed(tx, attempt.run_id, workflows[attempt.id], graph.now)
         resumed = graph.carry_over(growth.tasks) if attempt.resumes_attempt_id is not None else []
         advance.start(attempt, growth.tasks[0], resumed)
+
+
+def _for_time_of(tx: Transaction, run_id: int, nodes: Sequence[Node]) -> Sequence[Node]:
+    """The nodes that are for the time which a run is about; most workflows have no others."""
+    if all(node.not_before is None and node.not_after is None for node in nodes):
+        return nodes
+    ((logical_at, type_),) = tx.run(TIME_OF_RUN, {"run_id": run_id})
+    at = None if logical_at is None else from_micros(logical_at)
+    # A backfill makes up for what came before.
+    return for_time(nodes, at, ignores_beginnings=type_ == "backfill")
 
 
 def _limit_time(tx: Transaction, attempt_id: int, workflow: Workflow, now: int) -> None:
@@ -152,10 +179,13 @@ def _limit_time(tx: Transaction, attempt_id: int, workflow: Workflow, now: int) 
 
 
 def _clear(tx: Transaction, graph: RunGraph, advance: Advance, attempt_id: int, task_ids: list[int]) -> None:
-    """Clear tasks of a locked attempt. A run that had ended has all its time again."""
-    had_ended = graph.attempt(attempt_id).state not in ("queued", "running")
+    """Clear tasks of a locked attempt. A run that had ended has all its time again, as soon as its limit has room."""
+    attempt = graph.attempt(attempt_id)
+    had_ended = attempt.state not in ("queued", "running")
     advance.clear(graph.tasks(task_ids))
-    if had_ended:
+    if had_ended and attempt.state == "running" and not _has_room(tx, attempt):
+        advance.hold(attempt)
+    elif had_ended:
         _limit_time(tx, attempt_id, graph.workflow(attempt_id), graph.now)
 
 

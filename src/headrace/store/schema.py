@@ -45,6 +45,8 @@ Instant = BigInteger()
 
 ERRAND_STATES = ("waiting", "running", "done", "failed")
 KEPT_KINDS = ("variable", "connection", "secret")
+MEMO_KINDS = ("task", "asset")
+QUESTION_OUTCOMES = ("answered", "timed_out", "withdrawn")
 RUN_STATES = ("queued", "running", "success", "failed", "canceled")
 
 
@@ -202,6 +204,18 @@ asset_use = Table(
     Column("task", Text, nullable=False),
     PrimaryKeyConstraint("workflow_id", "key", "role", "task"),
     Index("ix_asset_use_key", "key", "role", "workflow_id"),
+)
+
+asset_watcher = Table(
+    "asset_watcher",
+    metadata,
+    Column("workflow_id", Id, ForeignKey("workflow.id", ondelete="CASCADE"), nullable=False),
+    Column("asset", Text, nullable=False),
+    Column("digest", Text, nullable=False, comment="of what it is: the trigger's class and its arguments"),
+    Column("name", Text, nullable=False),
+    Column("path", Text, nullable=False, comment="of the trigger's class"),
+    Column("arguments", Text, nullable=False),
+    PrimaryKeyConstraint("workflow_id", "asset", "digest"),
 )
 
 asset_event = Table(
@@ -423,8 +437,11 @@ trigger = Table(
     "trigger",
     metadata,
     Column("id", Id, primary_key=True, autoincrement=False, comment="of one wait of one task, never used again"),
-    Column("task_id", Id, nullable=False),
-    Column("attempt_id", Id, nullable=False),
+    Column("task_id", Id, comment="the task that waits for it; NULL: it watches an asset"),
+    Column("attempt_id", Id),
+    Column("workflow_id", Id, comment="watcher: whose file it is in"),
+    Column("asset", Text, comment="watcher: the name of the asset"),
+    Column("watcher", Text, comment="watcher: its digest"),
     Column("path", Text, nullable=False, comment="of the trigger's class"),
     Column("arguments", Text, nullable=False),
     Column("priority", Integer, nullable=False),
@@ -433,8 +450,28 @@ trigger = Table(
     Column("created_at", Instant, nullable=False),
     # A task waits for one trigger at a time.
     Index("uq_trigger_task", "task_id", unique=True, **_where("NOT is_given_up")),
+    # An asset is watched once in the same way, by however many workflows.
+    Index("uq_trigger_watcher", "asset", "watcher", unique=True, **_where("asset IS NOT NULL")),
     Index("ix_trigger_free", "id", **_where("agent_id IS NULL")),
     Index("ix_trigger_agent", "agent_id", **_where("agent_id IS NOT NULL")),
+)
+
+question = Table(
+    "question",
+    metadata,
+    Column("id", Id, primary_key=True, autoincrement=True),
+    Column("task_id", Id, nullable=False),
+    Column("attempt_id", Id, nullable=False),
+    Column("document", Text, nullable=False, comment="what is asked, of whom, and what may be answered"),
+    Column("asked_at", Instant, nullable=False),
+    Column("due_at", Instant, comment="until when an answer is waited for; NULL: without end"),
+    Column("closed_at", Instant, comment="NULL: it is open, and its task waits"),
+    Column("outcome", Text, comment="answered, timed_out or withdrawn; NULL: it is open"),
+    Column("answer", Text, comment="what was chosen and filled in, by whom"),
+    CheckConstraint(_one_of("outcome", QUESTION_OUTCOMES), name="outcome"),
+    # A task waits for one answer at a time; what was asked before is history.
+    Index("uq_question_open", "task_id", unique=True, **_where("closed_at IS NULL")),
+    Index("ix_question_attempt", "attempt_id"),
 )
 
 pool = Table(
@@ -555,6 +592,22 @@ kept = Table(
     Column("changed_at", Instant, nullable=False),
     PrimaryKeyConstraint("kind", "scope", "name", name="pk_kept"),
     CheckConstraint(_one_of("kind", KEPT_KINDS), name="kind"),
+)
+
+memo = Table(
+    "memo",
+    metadata,
+    Column("kind", Text, nullable=False, comment="task or asset"),
+    Column("owner_id", Id, nullable=False, comment="task: its run · asset: the asset"),
+    Column("task", Text, nullable=False, comment="the key of the task; empty for an asset"),
+    Column("map_index", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("document", Text, nullable=False),
+    Column("changed_at", Instant, nullable=False),
+    Column("expires_at", Instant, comment="NULL: never"),
+    PrimaryKeyConstraint("kind", "owner_id", "task", "map_index", "name"),
+    CheckConstraint(_one_of("kind", MEMO_KINDS), name="kind"),
+    Index("ix_memo_expires", "expires_at", **_where("expires_at IS NOT NULL")),
 )
 
 counter = Table(

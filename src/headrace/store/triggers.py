@@ -38,13 +38,15 @@ _CLAIM = """
       SELECT id FROM trigger WHERE agent_id IS NULL {scope}
       ORDER BY priority DESC, id LIMIT :limit [[postgres: FOR UPDATE SKIP LOCKED]]
     ) AND EXISTS (SELECT 1 FROM agent WHERE agent.id = :agent_id AND NOT agent.is_lost)
-    RETURNING id, task_id, attempt_id, path, arguments, is_given_up
+    RETURNING id, task_id, attempt_id, path, arguments, is_given_up, workflow_id, asset
     """
 CLAIM = Sql(_CLAIM.format(scope=""))
 CLAIM_OF_ATTEMPTS = Sql(_CLAIM.format(scope=_OF_ATTEMPTS))
 NAMES = Sql("SELECT id, key, map_index, try_number, fence FROM task WHERE id IN :ids[]")
 HELD = Sql("SELECT id, is_given_up FROM trigger WHERE agent_id = :agent_id")
-WAITING = Sql("SELECT id, task_id, attempt_id FROM trigger WHERE id IN :ids[] AND NOT is_given_up")
+WAITING = Sql(
+    "SELECT id, task_id, attempt_id FROM trigger WHERE id IN :ids[] AND task_id IS NOT NULL AND NOT is_given_up"
+)
 FORGET = Sql("DELETE FROM trigger WHERE id IN :ids[] AND is_given_up")
 OF_TASK = Sql(
     """
@@ -57,7 +59,7 @@ LET_GO = Sql("UPDATE trigger SET agent_id = NULL WHERE agent_id = :agent_id AND 
 
 
 class ClaimedTrigger(NamedTuple):
-    """A trigger that a triggerer took, with what names the task that waits for it."""
+    """A trigger that a triggerer took, with what names the task that waits for it, or the asset that it watches."""
 
     id: int
     task_id: int
@@ -70,6 +72,10 @@ class ClaimedTrigger(NamedTuple):
     map_index: int
     try_number: int
     fence: int
+    workflow_id: int = 0
+    """watcher: whose file it is in."""
+    asset: str = ""
+    """watcher: what it watches; empty: a task waits for it."""
 
 
 class AwaitedTrigger(NamedTuple):
@@ -102,17 +108,19 @@ def claim_triggers(
     rows = tx.run(statement, {"agent_id": agent_id, "limit": limit, "attempts": sorted(attempt_ids or ())})
     if not rows:
         return []
-    names = {row[0]: row[1:] for row in tx.run(NAMES, {"ids": sorted({row[1] for row in rows})})}
-    return [_claimed(row, names[row[1]]) for row in sorted(rows) if row[1] in names]
+    tasks = sorted({row[1] for row in rows if row[1] is not None})
+    names = {row[0]: row[1:] for row in (tx.run(NAMES, {"ids": tasks}) if tasks else ())}
+    names[None] = ("", -1, 1, 0)
+    in_order = sorted(rows, key=lambda row: row[0])
+    return [_claimed(row, names[row[1]]) for row in in_order if row[1] in names]
 
 
 def _claimed(row: Sequence[Any], names: Sequence[Any]) -> ClaimedTrigger:
-    trigger_id, task_id, attempt_id, path, arguments, is_given_up = row
+    trigger_id, task_id, attempt_id, path, arguments, is_given_up, workflow_id, asset = row
     key, map_index, try_number, fence = names
     decoded = msgspec.json.decode(arguments)
-    return ClaimedTrigger(
-        *(trigger_id, task_id, attempt_id, path, decoded, bool(is_given_up)), key, map_index, try_number, fence
-    )
+    told = (trigger_id, task_id or 0, attempt_id or 0, path, decoded, bool(is_given_up))
+    return ClaimedTrigger(*told, key, map_index, try_number, fence, workflow_id or 0, asset or "")
 
 
 def held_triggers(tx: Transaction, agent_id: int) -> dict[int, bool]:

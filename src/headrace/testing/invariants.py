@@ -37,7 +37,12 @@ ACTIVE = Sql(
     FROM task JOIN attempt ON attempt.id = task.attempt_id WHERE task.state IN ('queued', 'running', 'restarting')
     """
 )
-TRIGGERS = Sql("SELECT task_id FROM trigger WHERE attempt_id IN :ids[] AND NOT is_given_up")
+TRIGGERS = Sql(
+    """
+    SELECT task_id FROM trigger WHERE attempt_id IN :ids[] AND NOT is_given_up
+    UNION ALL SELECT task_id FROM question WHERE attempt_id IN :ids[] AND closed_at IS NULL
+    """
+)
 LOST = Sql("SELECT id FROM agent WHERE is_lost")
 RUNNING = Sql("SELECT workflow_id, id FROM attempt WHERE state = 'running'")
 DOUBLES = Sql(
@@ -178,7 +183,7 @@ class Checker:
             triggers = sorted(row[0] for row in tx.run(TRIGGERS, parameters))
         deferred = sorted(task.id for task in tasks.values() if task.state is State.DEFERRED)
         if triggers != deferred:
-            raise Violation(f"tasks {deferred} wait for triggers, and there are triggers for tasks {triggers}")
+            raise Violation(f"tasks {deferred} wait for triggers or answers, and there are such for tasks {triggers}")
         for task in tasks.values():
             self._check_task(task)
         recount(tasks, edges, self._lockstep(tasks.values(), {row[0]: row[4] for row in attempts}))

@@ -11,7 +11,7 @@ from headrace.definition import Node
 from headrace.executor.shown import shown_error
 from headrace.handoff import Fired, RunContext, RunTrigger, Source, TaskRequest
 from headrace.logs import LogFile, Masker, log_path
-from headrace.store import ClaimedTrigger, RunInfo
+from headrace.store import ClaimedTrigger, RunInfo, Version
 
 NOBODY = TaskRequest(
     task_id=0,
@@ -75,5 +75,17 @@ def held_trigger(claimed: ClaimedTrigger, run: RunInfo, logs_root: Path, masker:
         arguments=claimed.arguments,
         request=request,
         is_given_up=claimed.is_given_up,
+    )
+    return HeldTrigger(order, LogFile(str(path), masker))
+
+
+def held_watcher(claimed: ClaimedTrigger, workflow: Version, logs_root: Path, masker: Masker) -> HeldTrigger:
+    """The same for one that watches an asset; its log lies beside those of the workflow's runs."""
+    names = workflow.project_name, workflow.workflow.name
+    path = log_path(logs_root, names[1], "watchers", claimed.asset, project=names[0])
+    source = Source(root=workflow.project_root, file=workflow.file, language=workflow.workflow.language)
+    request = msgspec.structs.replace(NOBODY, source=source, run=RunContext(project=names[0], workflow=names[1]))
+    order = RunTrigger(
+        id=claimed.id, path=claimed.path, arguments=claimed.arguments, request=request, asset=claimed.asset
     )
     return HeldTrigger(order, LogFile(str(path), masker))

@@ -35,6 +35,7 @@ from headrace.store import (
     Store,
     Transaction,
     claim_triggers,
+    emit_watched,
     extend_lease,
     fire_triggers,
     forget_triggers,
@@ -43,8 +44,9 @@ from headrace.store import (
     let_go_of_triggers,
     register,
     resign,
+    watching_workflow,
 )
-from headrace.triggerer.held_trigger import NOBODY, HeldTrigger, held_trigger
+from headrace.triggerer.held_trigger import NOBODY, HeldTrigger, held_trigger, held_watcher
 from headrace.triggerer.trigger_child import TriggerChild
 
 _log = logging.getLogger("headrace.triggerer")
@@ -217,9 +219,10 @@ class Triggerer:
         return [self._held(tx, one) for one in claimed]
 
     def _held(self, tx: Transaction, claimed: ClaimedTrigger) -> HeldTrigger:
-        return held_trigger(
-            claimed, self._requests.run(tx, claimed.attempt_id), self._logs_root, Masker(rules=self._options.masking)
-        )
+        masker = Masker(rules=self._options.masking)
+        if claimed.asset:
+            return held_watcher(claimed, watching_workflow(tx, claimed.workflow_id), self._logs_root, masker)
+        return held_trigger(claimed, self._requests.run(tx, claimed.attempt_id), self._logs_root, masker)
 
     def _run_trigger(self, held: HeldTrigger) -> None:
         if held.order.id in self._running:
@@ -263,6 +266,7 @@ class Triggerer:
         if told:
             graph = RunGraph(tx, self._now())
             fire_triggers(tx, graph, told, self.id or None, self._logs)
+            emit_watched(tx, told, self._now())
         if forgotten:
             forget_triggers(tx, forgotten)
 
@@ -317,7 +321,11 @@ class Triggerer:
 
     def _fired(self, message: Fired) -> None:
         held = self._running.get(message.trigger_id)
-        if held is not None and not held.is_stopping:
+        if held is not None and held.order.asset:
+            self._told.append(message)
+            if message.error is not None:
+                _log.warning("a watcher of asset `%s` failed: %s", held.order.asset, message.error.message)
+        elif held is not None and not held.is_stopping:
             held.is_stopping = True
             self._told.append(held.without_secrets(message))
             self._logs[message.trigger_id] = held.log.path.removeprefix(f"{self._logs_root}/")
@@ -332,6 +340,8 @@ class Triggerer:
 
     def _has_stopped(self, held: HeldTrigger) -> None:
         del self._running[held.order.id]
+        # One that watches and ended by itself is still wanted, by whoever takes it next.
+        self._may_hold_unknown = self._may_hold_unknown or bool(held.order.asset)
         self._busy_at = time.monotonic()
         self._must_look.set()
         if held.successor is not None:

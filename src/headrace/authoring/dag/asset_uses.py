@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
+import msgspec
+
 from headrace.authoring.dag.asset_timetables import AssetTriggeredTimetable
-from headrace.authoring.dag.assets import Asset, AssetAlias, AssetRef, BaseAsset
+from headrace.authoring.dag.assets import Asset, AssetAlias, AssetRef, AssetWatcher, BaseAsset
 from headrace.authoring.dag.dags import DAG
+from headrace.authoring.dag.exceptions import SerializationError
 from headrace.authoring.dag.schedules import timetable_of
-from headrace.definition import AssetUse, to_json
+from headrace.authoring.dag.values import encode_value
+from headrace.definition import AssetUse, Watcher, to_json
 
 Role = Literal["schedule", "outlet", "inlet"]
 
@@ -25,15 +29,6 @@ def assets_in(values: Iterable[Any]) -> Iterator[BaseAsset]:
     for value in values:
         if isinstance(value, BaseAsset):
             yield from value.leaves()
-
-
-def watchers_of(dag: DAG) -> Iterator[str]:
-    """Names of the assets whose watchers nobody asks."""
-    timetable = timetable_of(dag)
-    if isinstance(timetable, AssetTriggeredTimetable):
-        for asset in timetable.asset_condition.leaves():
-            if isinstance(asset, Asset) and asset.watchers:
-                yield asset.name
 
 
 def _uses(dag: DAG) -> Iterator[AssetUse]:
@@ -55,4 +50,21 @@ def _use(asset: BaseAsset, role: Role, task: str) -> AssetUse:
         return AssetUse(name=asset.condition()["asset"], role=role, task=task)
     assert isinstance(asset, Asset), "combinations were taken apart"
     to_json(asset.extra)
-    return AssetUse(name=asset.name, role=role, task=task, uri=asset.uri, group=asset.group, extra=asset.extra)
+    return AssetUse(
+        name=asset.name,
+        role=role,
+        task=task,
+        uri=asset.uri,
+        group=asset.group,
+        extra=asset.extra,
+        watchers=tuple(_watcher(asset, one) for one in asset.watchers),
+    )
+
+
+def _watcher(asset: Asset, watcher: AssetWatcher) -> Watcher:
+    path, arguments = watcher.trigger.serialize()
+    try:
+        form = {name: msgspec.json.decode(encode_value(one, name)) for name, one in arguments.items()}
+    except SerializationError as error:
+        raise SerializationError(f"asset `{asset.name}` cannot be watched by trigger `{path}`: {error}") from None
+    return Watcher(name=watcher.name, trigger=path, arguments=form)

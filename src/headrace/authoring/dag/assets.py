@@ -7,6 +7,8 @@ import urllib.parse
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
+from headrace.authoring.dag.triggers import BaseEventTrigger
+
 _LONGEST = 1500
 
 
@@ -207,9 +209,26 @@ class AssetAll(_Combined):
 class AssetWatcher:
     """A trigger whose events update an asset."""
 
-    def __init__(self, name: str, trigger: Any) -> None:
+    def __init__(self, name: str, trigger: BaseEventTrigger) -> None:
+        if not isinstance(trigger, BaseEventTrigger):
+            raise ValueError(f"expected the trigger of watcher `{name}` to be a BaseEventTrigger, got: {trigger!r}")
         self.name = name
         self.trigger = trigger
+
+
+class AssetAccessControl:
+    """Which teams may update an asset. There are no teams here, so that it has no effect; a warning says so."""
+
+    def __init__(
+        self,
+        producer_teams: list[str] | None = None,
+        consumer_teams: list[str] | None = None,
+        allow_global: bool = True,
+        **others: Any,
+    ) -> None:
+        self.producer_teams = list(producer_teams or ())
+        self.consumer_teams = list(consumer_teams or ())
+        self.allow_global = allow_global
 
 
 class Metadata:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +120,8 @@ def _node(dag: DAG, task: Any, root: Path, priority: int, decides: bool) -> Node
         decides=decides,
         deferral=None if task.is_mapped else initial_deferral(task),
         isolation=isolation,
+        not_before=_own_date(dag, settings, "start_date"),
+        not_after=_own_date(dag, settings, "end_date"),
         past=_past(dag, settings),
         cleans_up=task.is_teardown,
         timeout_seconds=None if settings.execution_timeout is None else settings.execution_timeout.total_seconds(),
@@ -207,6 +209,16 @@ def _retry(settings: Any) -> Retry:
         jitter=True,
         max_delay_seconds=longest,
     )
+
+
+def _own_date(dag: DAG, settings: Any, name: str) -> str | None:
+    """A date by which a task keeps out of runs of its DAG; None if it has none but the DAG's."""
+    given = getattr(settings, name)
+    own = aware(datetime.fromisoformat(given) if isinstance(given, str) else given, dag.timezone)
+    of_dag: datetime | None = getattr(dag, name)
+    if own is None or (of_dag is not None and (own <= of_dag if name == "start_date" else own >= of_dag)):
+        return None
+    return own.astimezone(UTC).isoformat()
 
 
 def _past(dag: DAG, settings: Any) -> Past | None:

@@ -9,9 +9,9 @@ from headrace.authoring.asking import Engine, loading_engine
 
 CONTEXT_KEYS = frozenset(
     """
-    conf conn dag dag_run data_interval_end data_interval_start ds ds_nodash exception execution_date expanded_ti_count
-    inlet_events inlets logical_date macros map_index map_index_template next_ds next_ds_nodash next_execution_date
-    outlet_events outlets params partition_date partition_key prev_data_interval_end_success
+    asset_state_store conf conn dag dag_run data_interval_end data_interval_start ds ds_nodash exception execution_date
+    expanded_ti_count inlet_events inlets logical_date macros map_index map_index_template next_ds next_ds_nodash
+    next_execution_date outlet_events outlets params partition_date partition_key prev_data_interval_end_success
     prev_data_interval_start_success prev_ds prev_ds_nodash prev_end_date_success prev_execution_date
     prev_execution_date_success prev_start_date_success reason run_id task task_instance task_instance_key_str
     task_reschedule_count task_state_store templates_dict test_mode ti tomorrow_ds tomorrow_ds_nodash

@@ -10,6 +10,7 @@ from typing import Any
 from headrace.authoring.asking import Engine
 from headrace.authoring.dag.asset_events import InletEvents, OutletEvents, TriggeringEvents
 from headrace.authoring.dag.dates import to_pendulum
+from headrace.authoring.dag.state_stores import AssetStateStores, TaskStateStore, has_assets
 
 Lazy = dict[str, Callable[[], Any]]
 
@@ -30,6 +31,14 @@ def asset_values(settings: Any, engine: Engine) -> Lazy:
         "inlet_events": lambda: InletEvents(settings.inlets, engine),
         "outlet_events": OutletEvents,
     }
+
+
+def state_stores(settings: Any, engine: Engine) -> Lazy:
+    """What the task and its assets keep beyond a try."""
+    stores: Lazy = {"task_state_store": lambda: TaskStateStore(engine)}
+    if has_assets([*settings.inlets, *settings.outlets]):
+        stores["asset_state_store"] = lambda: AssetStateStores(settings.inlets, settings.outlets, engine)
+    return stores
 
 
 class _LastSuccess:

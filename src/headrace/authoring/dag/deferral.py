@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.authoring.dag.exceptions import SerializationError, TaskDeferred
+from headrace.authoring.dag.exceptions import SerializationError, TaskAwaitingInput, TaskDeferred
 from headrace.authoring.dag.triggers import StartTriggerArgs
 from headrace.authoring.dag.values import encode_value
 from headrace.definition import Deferral
@@ -22,6 +22,9 @@ _SEEING_THE_END = (
 
 def deferral_of(task: Any, deferred: TaskDeferred) -> Deferral:
     """What an operator asked for by `defer`. Raises what tells the user that it cannot be."""
+    if isinstance(deferred, TaskAwaitingInput):
+        waiting = _deferral(task, "", {}, deferred.method_name, deferred.kwargs, deferred.timeout)
+        return msgspec.structs.replace(waiting, question=deferred.question)
     if not hasattr(deferred.trigger, "serialize"):
         raise TypeError(f"expected the trigger of task `{task.task_id}` to be a BaseTrigger, got: {deferred.trigger!r}")
     path, arguments = deferred.trigger.serialize()

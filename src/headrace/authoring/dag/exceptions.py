@@ -205,6 +205,21 @@ class TaskDeferred(BaseException):
         return f"<TaskDeferred trigger={self.trigger} method={self.method_name}>"
 
 
+class TaskAwaitingInput(TaskDeferred):
+    """Asks a person something and waits for the answer without a process, to go on with a method then."""
+
+    def __init__(
+        self,
+        *,
+        question: Any,
+        method_name: str,
+        kwargs: dict[str, Any] | None = None,
+        timeout: timedelta | float | None = None,
+    ) -> None:
+        super().__init__(trigger=None, method_name=method_name, kwargs=kwargs, timeout=timeout)
+        self.question = question
+
+
 class AirflowTaskTimeout(BaseException):
     """The try ran longer than `execution_timeout`. Not an Exception, so that a broad `except` does not swallow it."""
 

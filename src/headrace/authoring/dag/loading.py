@@ -16,6 +16,7 @@ from headrace.authoring.dag import scope
 from headrace.authoring.dag.compiling import compile_dag
 from headrace.authoring.dag.dags import DAG
 from headrace.authoring.dag.told_slots import tell_slot
+from headrace.authoring.dag.unsupported import once_per_file
 from headrace.authoring.dag.user_frames import user_frames, user_traceback
 from headrace.authoring.dag.zipped import written_out, zipped_modules
 from headrace.authoring.languages import SlotQuestion, ToldSlot
@@ -50,7 +51,7 @@ def load_dag_file(root: Path, file: str, content: bytes | None = None) -> DagFil
     serve_import_paths()
     dags = _by_id(list(_collect_all(root, file, content)), root, file)
     try:
-        workflows = tuple(compile_dag(dag, root) for dag in dags.values())
+        workflows = tuple(once_per_file(compile_dag(dag, root) for dag in dags.values()))
     except HeadraceError:
         raise
     except Exception as error:

@@ -11,7 +11,7 @@ from headrace.authoring.asking import Engine
 from headrace.authoring.dag.configuration import conf
 from headrace.authoring.dag.connections import Connection
 from headrace.authoring.dag.context import Context, get_current_context
-from headrace.authoring.dag.context_values import asset_values, previous_run_values
+from headrace.authoring.dag.context_values import asset_values, previous_run_values, state_stores
 from headrace.authoring.dag.dates import to_pendulum
 from headrace.authoring.dag.expansion import instance_count
 from headrace.authoring.dag.macros import Macros
@@ -283,6 +283,7 @@ def task_context(instance: TaskInstance) -> Context:
         "expanded_ti_count": lambda: instance_count(task, instance),
     }
     lazy |= asset_values(task.settings, instance.engine) | previous_run_values(instance.engine)
+    lazy |= state_stores(task.settings, instance.engine)
     if run.logical_time is not None:
         values |= _date_strings(run.logical_time.astimezone(UTC))
         lazy |= neighbour_dates(dag, run, to_pendulum)

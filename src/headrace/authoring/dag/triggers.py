@@ -104,7 +104,10 @@ class BaseTrigger(ABC):
 
 
 class BaseEventTrigger(BaseTrigger):
-    """A trigger that may also watch for what starts runs."""
+    """A trigger that may also watch an asset: each of its events updates it, and it begins anew whenever it ends."""
+
+    asset_state_store: Any = None
+    """What is kept for the asset that it watches, while it does."""
 
     def shared_stream_key(self) -> Hashable | None:
         """Triggers with the same key could share their looking; None: each looks for itself."""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from headrace.authoring.dag.asset_uses import watchers_of
-from headrace.authoring.dag.dags import aware
+from msgspec.structs import replace
+
+from headrace.authoring.dag.asset_timetables import AssetTriggeredTimetable
+from headrace.authoring.dag.asset_uses import assets_in
+from headrace.authoring.dag.assets import Asset
 from headrace.authoring.dag.executor_options import executor_warnings
+from headrace.authoring.dag.schedules import timetable_of
+from headrace.definition import Workflow
 
 OF_DAG = ("access_control", "allowed_run_types", "disable_bundle_versioning", "rerun_with_latest_version")
+_OF_EXECUTORS = "`executor` of task "
 OF_TASK = ("executor", "resources", "run_as_user")
-DATES_OF_TASK = ("start_date", "end_date")
 SILENT = ("allow_nested_operators", "default_view", "full_filepath", "orientation")
 """Nothing runs in another way without them, so that nobody is warned; the guide names them."""
 
@@ -39,22 +43,28 @@ def _of_dag(dag: Any) -> Iterator[str]:
 
 
 def _of_tasks(dag: Any) -> Iterator[str]:
-    for name in (*OF_TASK, *DATES_OF_TASK):
-        tasks = [key for key, task in dag.task_dict.items() if _asks_for(dag, task.settings, name)]
+    for name in OF_TASK:
+        tasks = [key for key, task in dag.task_dict.items() if getattr(task.settings, name, None)]
         if tasks:
             others = f" and {len(tasks) - 1} more" if len(tasks) > 1 else ""
-            yield f"`{name}` of task `{tasks[0]}`{others} has no effect yet"
+            why = ": tasks run on the executor of their agent" if name == "executor" else " yet"
+            yield f"`{name}` of task `{tasks[0]}`{others} has no effect{why}"
 
 
-def _asks_for(dag: Any, settings: Any, name: str) -> bool:
-    value = getattr(settings, name, None)
-    if name not in DATES_OF_TASK:
-        return bool(value)
-    # Most tasks have those of their DAG, by `default_args`, which are kept.
-    instant = datetime.fromisoformat(value) if isinstance(value, str) else value
-    return instant is not None and aware(instant, dag.timezone) != getattr(dag, name)
+def once_per_file(workflows: Iterable[Workflow]) -> Iterator[Workflow]:
+    """The workflows of a file; what is to be said about executors is said for the first one only."""
+    is_said = False
+    for workflow in workflows:
+        others = tuple(text for text in workflow.warnings if not text.startswith(_OF_EXECUTORS))
+        yield workflow if not is_said else replace(workflow, warnings=others)
+        is_said = is_said or len(others) < len(workflow.warnings)
 
 
 def _of_assets(dag: Any) -> Iterator[str]:
-    for name in watchers_of(dag):
-        yield f"the watchers of asset `{name}`, on which DAG `{dag.dag_id}` is scheduled, have no effect yet"
+    uses = [value for task in dag.task_dict.values() for value in (*task.settings.outlets, *task.settings.inlets)]
+    timetable = timetable_of(dag)
+    scheduled = [timetable.asset_condition] if isinstance(timetable, AssetTriggeredTimetable) else []
+    named = {one.name: one for one in assets_in([*scheduled, *uses]) if isinstance(one, Asset)}
+    for name, asset in named.items():
+        if asset.access_control is not None:
+            yield f"`access_control` of asset `{name}` has no effect: there are no teams here"

@@ -81,6 +81,7 @@ def _describe(one: AssetView) -> dict[str, object]:
         "updated_by": one.users("outlet"),
         "read_by": one.users("inlet"),
         "starts": one.users("schedule"),
+        "watchers": one.watchers,
         "events": row.events,
         "last_event_at": instant(row.last_event_at),
     }

@@ -12,8 +12,9 @@ from headrace.actions.wording import instant as shown
 from headrace.cli.opening import opened
 from headrace.cli.options import json_option, store_option
 from headrace.cli.printing import print_json, print_table
+from headrace.cli.question_json import describe_question
 from headrace.cli.task_json import describe_tasks
-from headrace.store import Definitions, TaskRow, instance_labels, list_tasks, version_of_attempt
+from headrace.store import Definitions, TaskRow, instance_labels, list_questions, list_tasks, version_of_attempt
 
 
 @click.command("tasks")
@@ -27,17 +28,22 @@ def command(run: str, as_json: bool, url: str | None) -> None:
         rows = [task for task in list_tasks(tx, found.attempt_id) if task.is_listed]
         version = tx.shared(Definitions).version(tx, version_of_attempt(tx, found.attempt_id))
         labels = instance_labels(tx, found.attempt_id)
+        asked = {row.task_id: row for row in list_questions(tx, found.attempt_id, limit=10_000)}
     if as_json:
         described = describe_tasks(rows, version.nodes, labels)
+        for row in rows:
+            described[row.name] |= {"question": describe_question(asked[row.id])} if row.id in asked else {}
         print_json({"run_id": found.id, "workflow": found.workflow, "tasks": described})
         return
-    # Most tasks leave that to the agent, so that a column of it would be empty.
     executors = [version.nodes[row.key].executor if row.key in version.nodes else "" for row in rows]
+    questions = [asked[row.id].question.subject.strip() if row.id in asked else "" for row in rows]
     cells = [_cells(row, labels) for row in rows]
     columns = ["task", "state", "tries", "started", "took", "error"]
-    if any(executors):
-        columns.insert(-1, "executor")
-        cells = [(*before, executor, error) for (*before, error), executor in zip(cells, executors, strict=True)]
+    # Most tasks leave the one to the agent and do without the other, so that a column of it would be empty.
+    for name, column in (("executor", executors), ("asks", questions)):
+        if any(column):
+            columns.insert(-1, name)
+            cells = [(*before, cell, error) for (*before, error), cell in zip(cells, column, strict=True)]
     print_table(columns, cells)
 
 

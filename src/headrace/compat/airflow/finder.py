@@ -10,11 +10,12 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from headrace.compat.airflow.installed import find_installed, not_installed
+from headrace.compat.airflow.installed import find_example_module, find_installed, not_installed
 from headrace.compat.airflow.paths import PATHS
 from headrace.errors import nearest
 
 _OF_PROVIDERS = "airflow.providers."
+_OF_EXAMPLES = "airflow.example_dags."
 _STANDARD = "airflow.providers.standard."
 
 
@@ -44,6 +45,10 @@ class _Finder(MetaPathFinder, Loader):
             installed = find_installed(fullname)
             if installed is not None:
                 return installed
+        if fullname.startswith(_OF_EXAMPLES):
+            found = find_example_module(fullname, path)
+            if found is not None:
+                return found
         if fullname in PATHS:
             # A package, so that Python comes back here for `from module import name` with an unknown name.
             return ModuleSpec(fullname, self, origin="headrace", is_package=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
@@ -11,6 +12,16 @@ def find_installed(path: str) -> ModuleSpec | None:
     """The module of an installed provider package, or None."""
     parents = path.split(".")[:-1]
     return PathFinder.find_spec(path, [str(Path(entry or ".").joinpath(*parents)) for entry in sys.path])
+
+
+def find_example_module(path: str, parent: Sequence[str] | None) -> ModuleSpec | None:
+    """A module that Airflow's examples bring along: in an installed Airflow, or in a folder beside the DAG files.
+
+    `airflow.example_dags.plugins.workday` is `plugins/workday.py` of the project.
+    """
+    if path.count(".") > 2:
+        return PathFinder.find_spec(path, parent)
+    return find_installed(path) or PathFinder.find_spec(path, [entry or "." for entry in sys.path])
 
 
 def not_installed(path: str) -> str:

@@ -71,6 +71,9 @@ _branch_by_day = _names("headrace.operators.branch_by_time", "BranchDayOfWeekOpe
 _latest_only = _names("headrace.operators.branch_by_time", "LatestOnlyOperator")
 _trigger_dag_run = _names("headrace.operators.trigger_dag_run", "TriggerDagRunOperator", "DagIsPaused")
 _email = _names("headrace.operators.email_operator", "EmailOperator")
+_HITL = "headrace.operators.hitl"
+_asking = _names(_HITL, "HITLOperator", "ApprovalOperator", "HITLBranchOperator", "HITLEntryOperator")
+_asking_errors = _names(_HITL, "HITLTriggerEventError", "HITLTimeoutError", "HITLRejectException")
 _week_day = _names("headrace.operators.week_day", "WeekDay")
 _SENSORS = "headrace.operators.sensors"
 _sensor = _names(f"{_SENSORS}.poking", "BaseSensorOperator", "PokeReturnValue")
@@ -96,11 +99,22 @@ _triggers = _names(
     *("TaskSkippedEvent", "StartTriggerArgs"),
 )
 _external_triggers = _names("headrace.operators.triggers", "WorkflowTrigger", "DagStateTrigger", "ExternalTaskTrigger")
-_file_triggers = _names("headrace.operators.triggers", "FileTrigger", "FileDeleteTrigger")
+_file_triggers = _names("headrace.operators.triggers", "FileTrigger", "FileDeleteTrigger", "DirectoryFileDeleteTrigger")
 _time_triggers = _names("headrace.operators.triggers", "DateTimeTrigger", "TimeDeltaTrigger")
 _assets = _names(
     f"{_DAG}.assets",
-    *("Asset", "AssetAlias", "AssetAll", "AssetAny", "AssetWatcher", "Dataset", "Model", "BaseAsset", "AssetRef"),
+    *(
+        "Asset",
+        "AssetAlias",
+        "AssetAll",
+        "AssetAny",
+        "AssetAccessControl",
+        "AssetWatcher",
+        "Dataset",
+        "Model",
+        "BaseAsset",
+        "AssetRef",
+    ),
     *("AssetNameRef", "AssetUriRef"),
 )
 _metadata = _names(f"{_DAG}.assets", "Metadata")
@@ -128,6 +142,8 @@ _retries = _names(
     f"{_DAG}.retry_policy", "RetryPolicy", "ExceptionRetryPolicy", "RetryRule", "RetryAction", "RetryDecision"
 )
 
+_never_expire = _names(f"{_DAG}.state_stores", "NEVER_EXPIRE")
+
 _deadlines = _names(
     f"{_DAG}.deadlines",
     *("DeadlineAlert", "DeadlineReference", "AsyncCallback", "SyncCallback", "VariableInterval", "deadline_reference"),
@@ -152,6 +168,7 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.secrets.base_secrets": _backend,
     "airflow.secrets.environment_variables": _names(f"{_DAG}.secrets_backends", "EnvironmentVariablesBackend"),
     "airflow.secrets.local_filesystem": _names(f"{_DAG}.secrets_backends", "LocalFilesystemBackend"),
+    "airflow.example_dags": {},
     "airflow.exceptions": _exceptions,
     "airflow.models": (
         _names(_DAG, "DAG")
@@ -205,12 +222,13 @@ PATHS: dict[str, dict[str, str]] = {
     f"{_providers}.operators.branch": _branch_parent,
     f"{_providers}.operators.empty": _empty,
     f"{_providers}.operators.datetime": _branch_by_date,
+    f"{_providers}.operators.hitl": _asking,
     f"{_providers}.operators.latest_only": _latest_only,
     f"{_providers}.operators.python": _python | _outside_python | _names(_DAG, "get_current_context"),
     f"{_providers}.operators.smooth": _smooth,
     f"{_providers}.operators.trigger_dagrun": _trigger_dag_run,
     f"{_providers}.operators.weekday": _branch_by_day,
-    f"{_providers}.exceptions": _external_errors,
+    f"{_providers}.exceptions": _external_errors | _asking_errors,
     f"{_providers}.sensors": {},
     f"{_providers}.sensors.bash": _bash_sensor,
     f"{_providers}.sensors.date_time": _date_time_sensors,
@@ -257,6 +275,7 @@ PATHS: dict[str, dict[str, str]] = {
         | _interval_timetables
         | _events_timetable
         | _deadlines
+        | _never_expire
     ),
     "airflow.sdk.bases": {},
     "airflow.sdk.bases.hook": _hook,
@@ -266,6 +285,8 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.sdk.definitions.connection": _names(_DAG, "Connection"),
     "airflow.sdk.definitions.variable": _names(_DAG, "Variable"),
     "airflow.sdk.execution_time": {},
+    "airflow.sdk.execution_time.context": _never_expire,
+    "airflow.sdk.execution_time.hitl": _names(_HITL, "HITLUser"),
     "airflow.sdk.execution_time.secrets_masker": _masking,
     "airflow.sdk.execution_time.xcom": _names(f"{_DAG}.xcom", "XCom"),
     "airflow.sdk.log": _masking,

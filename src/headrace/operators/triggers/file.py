@@ -49,7 +49,27 @@ class FileDeleteTrigger(BaseEventTrigger):
         while not await asyncio.to_thread(_take, self.filepath):
             await asyncio.sleep(self.poke_interval)
         self.log.info("found `%s` and deleted it", self.filepath)
-        yield TriggerEvent(True)
+        yield self.event()
+
+    def event(self) -> TriggerEvent:
+        """What it tells."""
+        return TriggerEvent(True)
+
+
+class DirectoryFileDeleteTrigger(FileDeleteTrigger):
+    """Fires when a file of this name is in a folder, and deletes it."""
+
+    def __init__(self, *, directory: str, filename: str, poke_interval: float = 5.0) -> None:
+        super().__init__(os.path.join(directory, filename), poke_interval)
+        self.directory = directory
+        self.filename = filename
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        arguments = {"directory": self.directory, "filename": self.filename, "poke_interval": self.poke_interval}
+        return f"{_MODULE}.DirectoryFileDeleteTrigger", arguments
+
+    def event(self) -> TriggerEvent:
+        return TriggerEvent({"filepath": self.filepath})
 
 
 def _find(pattern: str, recursive: bool) -> str | None:

@@ -280,6 +280,17 @@ def _create_assets() -> None:
     )
     op.create_index("ix_asset_use_key", "asset_use", ["key", "role", "workflow_id"])
     op.create_table(
+        "asset_watcher",
+        Column("workflow_id", ID, nullable=False),
+        Column("asset", Text, nullable=False),
+        Column("digest", Text, nullable=False, comment="of what it is: the trigger's class and its arguments"),
+        Column("name", Text, nullable=False),
+        Column("path", Text, nullable=False, comment="of the trigger's class"),
+        Column("arguments", Text, nullable=False),
+        ForeignKeyConstraint(["workflow_id"], ["workflow.id"], name="fk_asset_watcher_workflow_id", ondelete="CASCADE"),
+        PrimaryKeyConstraint("workflow_id", "asset", "digest", name="pk_asset_watcher"),
+    )
+    op.create_table(
         "asset_event",
         Column("id", ID, autoincrement=True, nullable=False),
         Column("asset_id", ID, nullable=False),
@@ -436,8 +447,11 @@ def _create_tasks() -> None:
     op.create_table(
         "trigger",
         Column("id", ID, autoincrement=False, nullable=False, comment="of one wait of one task, never used again"),
-        Column("task_id", ID, nullable=False),
-        Column("attempt_id", ID, nullable=False),
+        Column("task_id", ID, comment="the task that waits for it; NULL: it watches an asset"),
+        Column("attempt_id", ID),
+        Column("workflow_id", ID, comment="watcher: whose file it is in"),
+        Column("asset", Text, comment="watcher: the name of the asset"),
+        Column("watcher", Text, comment="watcher: its digest"),
         Column("path", Text, nullable=False, comment="of the trigger's class"),
         Column("arguments", Text, nullable=False),
         Column("priority", Integer, nullable=False),
@@ -449,9 +463,26 @@ def _create_tasks() -> None:
     op.create_index("ix_trigger_agent", "trigger", ["agent_id"], **_where("agent_id IS NOT NULL"))
     op.create_index("ix_trigger_free", "trigger", ["id"], **_where("agent_id IS NULL"))
     op.create_index("uq_trigger_task", "trigger", ["task_id"], unique=True, **_where("NOT is_given_up"))
+    op.create_index("uq_trigger_watcher", "trigger", ["asset", "watcher"], unique=True, **_where("asset IS NOT NULL"))
 
 
 def _create_others() -> None:
+    op.create_table(
+        "question",
+        Column("id", ID, autoincrement=True, nullable=False),
+        Column("task_id", ID, nullable=False),
+        Column("attempt_id", ID, nullable=False),
+        Column("document", Text, nullable=False, comment="what is asked, of whom, and what may be answered"),
+        Column("asked_at", BigInteger, nullable=False),
+        Column("due_at", BigInteger, comment="until when an answer is waited for; NULL: without end"),
+        Column("closed_at", BigInteger, comment="NULL: it is open, and its task waits"),
+        Column("outcome", Text, comment="answered, timed_out or withdrawn; NULL: it is open"),
+        Column("answer", Text, comment="what was chosen and filled in, by whom"),
+        PrimaryKeyConstraint("id", name="pk_question"),
+        CheckConstraint("outcome IN ('answered', 'timed_out', 'withdrawn')", name=op.f("ck_question_outcome")),
+    )
+    op.create_index("uq_question_open", "question", ["task_id"], unique=True, **_where("closed_at IS NULL"))
+    op.create_index("ix_question_attempt", "question", ["attempt_id"])
     op.create_table(
         "pool",
         Column("name", Text, nullable=False),
@@ -557,6 +588,20 @@ def _create_others() -> None:
         PrimaryKeyConstraint("kind", "scope", "name", name="pk_kept"),
         CheckConstraint("kind IN ('variable', 'connection', 'secret')", name=op.f("ck_kept_kind")),
     )
+    op.create_table(
+        "memo",
+        Column("kind", Text, nullable=False, comment="task or asset"),
+        Column("owner_id", ID, nullable=False, comment="task: its run · asset: the asset"),
+        Column("task", Text, nullable=False, comment="the key of the task; empty for an asset"),
+        Column("map_index", Integer, nullable=False),
+        Column("name", Text, nullable=False),
+        Column("document", Text, nullable=False),
+        Column("changed_at", BigInteger, nullable=False),
+        Column("expires_at", BigInteger, comment="NULL: never"),
+        PrimaryKeyConstraint("kind", "owner_id", "task", "map_index", "name", name="pk_memo"),
+        CheckConstraint("kind IN ('task', 'asset')", name=op.f("ck_memo_kind")),
+    )
+    op.create_index("ix_memo_expires", "memo", ["expires_at"], **_where("expires_at IS NOT NULL"))
     op.create_table(
         "counter",
         Column("name", Text, nullable=False),
