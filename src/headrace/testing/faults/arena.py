@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headrace.testing.faults.cluster import LAUNCHER, Cluster
+from headrace.testing.faults.cluster import FAST, LAUNCHER, Cluster
 from headrace.testing.faults.load_driver import Load
 from headrace.testing.faults.members import Member
 from headrace.testing.faults.proxy import Proxy
@@ -93,6 +93,20 @@ def open_arena(
         load = Load(folder / "load", task_seconds=task_seconds, ticks=ticks)
         cluster = _cluster(opened, folder, url, load)
         arena = Arena(cluster, load, server, proxy, environment or {})
+        arena.start()
+        yield arena
+
+
+@contextmanager
+def open_quiet_arena(settings: Mapping[str, str], task_seconds: float) -> Iterator[Arena]:
+    """A small cluster with these settings and no others, in which one task is under way at a time."""
+    with ExitStack() as opened:
+        folder = _passing_folder(opened)
+        load = Load(folder / "load", task_seconds=task_seconds, ticks=1, is_small=True)
+        url = opened.enter_context(PostgresServer()).new_database()
+        cluster = Cluster(folder / "home", url, {**load.settings, **settings}, without=FAST)
+        opened.callback(cluster.close)
+        arena = Arena(cluster, load, size=SMALL_SIZE)
         arena.start()
         yield arena
 

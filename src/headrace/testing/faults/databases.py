@@ -117,7 +117,7 @@ DATABASES = (
     Fault("PostgreSQL crashes", "everybody waits and goes on", crash_postgres, stores=_POSTGRES),
     Fault("connections are cut", "what was under way is done again", cut_connections, stores=_POSTGRES),
     Fault("no connection is free", "everybody waits and goes on", take_all_connections, stores=_POSTGRES),
-    Fault("the network is frozen", "late results bounce", freeze_network, _UNDEAD, _POSTGRES, task_seconds=1.0),
-    Fault("the network is cut", "the tasks go elsewhere", cut_network, _UNDEAD, _POSTGRES, task_seconds=1.0),
+    Fault("the network is frozen", "late results bounce", freeze_network, _UNDEAD, _POSTGRES, task_seconds=3.0),
+    Fault("the network is cut", "the tasks go elsewhere", cut_network, _UNDEAD, _POSTGRES, task_seconds=3.0),
     Fault("somebody else writes", "everybody waits and goes on", write_to_sqlite, stores=("sqlite",)),
 )

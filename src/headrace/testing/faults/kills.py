@@ -79,6 +79,6 @@ KILLS = (
         freeze_agent,
         # While it is frozen nobody can end what runs below it.
         not_promised=frozenset({"overlapped", "over limit"}),
-        task_seconds=1.0,
+        task_seconds=3.0,
     ),
 )

@@ -12,7 +12,7 @@ from noting import noted, work
 FIRST_TICK = datetime.fromtimestamp(int(os.environ["LOAD_FIRST_TICK"]), UTC)
 TICKS = int(os.environ["LOAD_TICKS"])
 EVERY = timedelta(seconds=2)
-MANY_TRIES = {"retries": 50, "retry_delay": timedelta(0)}
+MANY_TRIES = {"retries": 1000, "retry_delay": timedelta(0)}
 
 
 def around(ti, *limits):
