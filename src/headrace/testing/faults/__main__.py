@@ -30,6 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     outcomes = []
     for store in options.store or STORES:
         for fault in (fault for fault in _chosen(known, options.fault) if store in fault.stores):
+            if not fault.is_possible:
+                print(f"{fault.name} ({store}): left out, it needs the rights of root", file=sys.stderr, flush=True)
+                continue
             outcomes.append(bring_about(fault, store, options.minutes))
             _tell(outcomes[-1])
     print(table(outcomes))

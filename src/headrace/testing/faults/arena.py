@@ -79,20 +79,30 @@ class Arena:
 
 @contextmanager
 def open_arena(
-    store: str, *, environment: Mapping[str, str] | None = None, task_seconds: float = 0.2, ticks: int = 5
+    store: str,
+    *,
+    environment: Mapping[str, str] | None = None,
+    task_seconds: float = 0.2,
+    ticks: int = 5,
+    size: Mapping[str, int] = SIZE,
+    server: PostgresServer | None = None,
+    **settings: str,
 ) -> Iterator[Arena]:
-    """A cluster on a PostgreSQL server of its own (`postgres`) or on a file (`sqlite`); nothing is left of it."""
+    """A cluster on PostgreSQL (`postgres`) or on a file (`sqlite`), of which nothing is left.
+
+    `environment` is for half of its members, `settings` are for all of them; without a `server` it gets its own.
+    """
     with ExitStack() as opened:
         folder = _passing_folder(opened)
-        server = proxy = None
+        proxy = None
         url = f"sqlite:///{folder}/headrace.db"
         if store == "postgres":
-            server = opened.enter_context(PostgresServer())
+            server = server or opened.enter_context(PostgresServer())
             url = server.new_database()
             proxy = opened.enter_context(Proxy(server.port))
         load = Load(folder / "load", task_seconds=task_seconds, ticks=ticks)
-        cluster = _cluster(opened, folder, url, load)
-        arena = Arena(cluster, load, server, proxy, environment or {})
+        cluster = _cluster(opened, folder, url, load, **settings)
+        arena = Arena(cluster, load, server if store == "postgres" else None, proxy, environment or {}, size)
         arena.start()
         yield arena
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from sqlalchemy import text
@@ -71,7 +75,7 @@ def upgrade(arena: Arena) -> Interrupted:
 
 def block_logs(arena: Arena) -> Interrupted:
     """For a while no log can be written: where their folder was there is none."""
-    logs = arena.cluster.home / "logs"
+    logs = _logs(arena)
     aside = logs.with_name("logs-aside")
     logs.rename(aside)
     logs.touch()
@@ -79,6 +83,32 @@ def block_logs(arena: Arena) -> Interrupted:
     logs.unlink()
     aside.rename(logs)
     return NOBODY
+
+
+def fill_log_disk(arena: Arena) -> Interrupted:
+    """For a while the logs are on a disk without room."""
+    logs = _logs(arena)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", logs], check=True)
+    try:
+        with suppress(OSError), open(logs / "filler", "wb", buffering=0) as filler:
+            while filler.write(b"x" * 4096):
+                pass
+        time.sleep(BLOCKED_SECONDS)
+    finally:
+        # Lazily, as somebody may still have a log open there.
+        subprocess.run(["umount", "-l", logs], check=True)
+    return NOBODY
+
+
+def _logs(arena: Arena) -> Path:
+    """The folder of all logs, which is made when there is something to say."""
+    folder = arena.cluster.home / "logs"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def _may_mount() -> bool:
+    return os.geteuid() == 0 and shutil.which("mount") is not None
 
 
 def nothing(arena: Arena) -> Interrupted:
@@ -99,6 +129,7 @@ DEPLOYMENTS = (
     Fault("poison files appear", "they are reported, the others go on", poison),
     Fault("the schema is upgraded", "runs in flight go on", upgrade),
     Fault("logs cannot be written", "tasks go on without", block_logs),
+    Fault("the disk for logs is full", "tasks go on without", fill_log_disk, is_possible=_may_mount()),
     Fault(
         "results are told twice",
         "the second time changes nothing",

@@ -48,6 +48,8 @@ class Fault:
     """For half of the members of the cluster in which it happens."""
     task_seconds: float = 0.2
     """How long the tasks of the load take."""
+    is_possible: bool = True
+    """Whether this user on this machine can bring it about."""
     is_long: bool = False
     """Once is enough."""
     check: Check = _nothing_more
