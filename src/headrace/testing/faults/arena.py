@@ -69,12 +69,8 @@ class Arena:
         host = next(self._hosts)
         environment = {"HARNESS_HOST": f"host-{host}", **(self.environment if host % 2 else {})}
         if self.proxy is not None and kind == "agent" and not self.cluster.running("agent"):
-            environment["HEADRACE_STORE"] = self._behind_proxy(self.proxy)
+            environment["HEADRACE_STORE"] = self.proxy.url
         return self.cluster.start(kind, *arguments, program=LAUNCHER, **environment)
-
-    def _behind_proxy(self, proxy: Proxy) -> str:
-        assert self.server is not None
-        return self.cluster.url.replace(f":{self.server.port}/", f":{proxy.port}/")
 
 
 @contextmanager
@@ -99,7 +95,7 @@ def open_arena(
         if store == "postgres":
             server = server or opened.enter_context(PostgresServer())
             url = server.new_database()
-            proxy = opened.enter_context(Proxy(server.port))
+            proxy = opened.enter_context(Proxy(url))
         load = Load(folder / "load", task_seconds=task_seconds, ticks=ticks)
         cluster = _cluster(opened, folder, url, load, **settings)
         arena = Arena(cluster, load, server if store == "postgres" else None, proxy, environment or {}, size)

@@ -10,7 +10,6 @@ from typing import Any
 import psycopg
 
 from headrace.testing.faults.arena import Arena
-from headrace.testing.faults.checker import Kind
 from headrace.testing.faults.cluster import LEASE_SECONDS
 from headrace.testing.faults.fault import NOBODY, Fault, Interrupted
 from headrace.testing.faults.proxy import Proxy
@@ -109,15 +108,25 @@ def _proxy(arena: Arena) -> Proxy:
 
 
 _POSTGRES = ("postgres",)
-_UNDEAD = frozenset[Kind]({"overlapped", "over limit"})
-"""An agent that hears nothing cannot know yet that its tasks were given to others."""
 
 DATABASES = (
     Fault("PostgreSQL is restarted", "everybody waits and goes on", restart_postgres, stores=_POSTGRES),
     Fault("PostgreSQL crashes", "everybody waits and goes on", crash_postgres, stores=_POSTGRES),
     Fault("connections are cut", "what was under way is done again", cut_connections, stores=_POSTGRES),
     Fault("no connection is free", "everybody waits and goes on", take_all_connections, stores=_POSTGRES),
-    Fault("the network is frozen", "late results bounce", freeze_network, _UNDEAD, _POSTGRES, task_seconds=3.0),
-    Fault("the network is cut", "the tasks go elsewhere", cut_network, _UNDEAD, _POSTGRES, task_seconds=3.0),
+    Fault(
+        "the network is frozen",
+        "an agent ends its tasks before others get them",
+        freeze_network,
+        stores=_POSTGRES,
+        task_seconds=3.0,
+    ),
+    Fault(
+        "the network is cut",
+        "an agent ends its tasks before others get them",
+        cut_network,
+        stores=_POSTGRES,
+        task_seconds=3.0,
+    ),
     Fault("somebody else writes", "everybody waits and goes on", write_to_sqlite, stores=("sqlite",)),
 )

@@ -1,4 +1,4 @@
-"""A network of the harness's own on loopback: it carries connections to one port, until somebody cuts it."""
+"""A network of the harness's own on loopback: it carries connections to a database, until somebody cuts it."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any
 
+from sqlalchemy import make_url
+
 _CHUNK_BYTES = 65_536
 
 
 class Proxy:
-    """Forwards to a port of this machine. `freeze` lets everything vanish on its way, `heal` carries on.
+    """Forwards to the database of a URL. `freeze` lets everything vanish on its way, `heal` carries on.
 
     A frozen network refuses nothing and closes nothing: whoever waits for an answer only hears silence. `cut` closes
     what is open, as a machine does that has lost its connections.
     """
 
-    def __init__(self, port: int) -> None:
-        self.port = 0
-        self._target = port
+    def __init__(self, url: str) -> None:
+        self.url = ""
+        """How the database is reached by way of this network."""
+        self._target = make_url(url)
         self._loop = asyncio.new_event_loop()
         self._flows = asyncio.Event()
         self._writers: set[asyncio.StreamWriter] = set()
@@ -54,13 +57,14 @@ class Proxy:
     async def _listen(self) -> None:
         self._flows.set()
         self._server = await asyncio.start_server(self._carry, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
+        port = self._server.sockets[0].getsockname()[1]
+        self.url = self._target.set(host="127.0.0.1", port=port).render_as_string(hide_password=False)
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.add(writer)
         try:
             await self._flows.wait()
-            there, back = await asyncio.open_connection("127.0.0.1", self._target)
+            there, back = await asyncio.open_connection(self._target.host, self._target.port)
         except OSError:
             self._drop(writer)
             return
