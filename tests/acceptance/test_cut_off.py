@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from cluster import LEASE_SECONDS, kill
 from marathon_record import Record
-from proxy import proxy_to
 
 from headrace.processes import is_alive
+from headrace.testing.faults.proxy import Proxy
 
 SLOW = "step_040"
 
@@ -25,7 +25,7 @@ def cluster(make_cluster, postgres_url, tmp_path):
 def test_an_agent_that_is_cut_off_ends_its_tasks_in_time(cluster, postgres_url):
     """Its connections stay open and silent, so that each of its threads waits for an answer which never comes."""
     record = cluster.record
-    with proxy_to(postgres_url) as proxy:
+    with Proxy(postgres_url) as proxy:
         cluster.scheduler()
         agent = cluster.agent("--name", "far", HEADRACE_STORE=proxy.url)
         cluster.wait_for_members(agents=1, schedulers=1)
@@ -34,7 +34,7 @@ def test_an_agent_that_is_cut_off_ends_its_tasks_in_time(cluster, postgres_url):
         (pid,) = {line.pid for line in record.under_way() if line.task == SLOW}
         cluster.agent("--name", "near")
         cluster.wait_for_members(agents=2)
-        proxy.cut()
+        proxy.freeze()
         cluster.wait_until(lambda: not is_alive(pid), "the agent has ended the task by itself")
         assert not record.started_at(SLOW, 2), "it was too late"
         cluster.wait_until(lambda: record.started_at(SLOW, 2), "the other agent runs the task")
@@ -42,7 +42,7 @@ def test_an_agent_that_is_cut_off_ends_its_tasks_in_time(cluster, postgres_url):
         record.check(cluster, run_id)
         rows = cluster.tries(run_id)[SLOW]
         assert [(one.try_number, one.state) for one in rows] == [(1, "failed"), (2, "success")]
-        proxy.mend()
+        proxy.heal()
         cluster.wait_until(lambda: "lost its lease" in agent.stderr, "it learns that it was given up")
         cluster.wait_for_members(agents=2)
         assert agent.terminate() == 0
@@ -52,7 +52,7 @@ def test_an_agent_that_is_cut_off_ends_its_tasks_in_time(cluster, postgres_url):
 def test_an_agent_that_comes_back_in_time_hands_its_tasks_back(cluster, postgres_url):
     """Nobody has taken them from it, so that they have lost no try."""
     record = cluster.record
-    with proxy_to(postgres_url) as proxy:
+    with Proxy(postgres_url) as proxy:
         scheduler = cluster.scheduler()
         agent = cluster.agent("--name", "far", HEADRACE_STORE=proxy.url)
         cluster.wait_for_members(agents=1, schedulers=1)
@@ -61,9 +61,9 @@ def test_an_agent_that_comes_back_in_time_hands_its_tasks_back(cluster, postgres
         (pid,) = {line.pid for line in record.under_way() if line.task == SLOW}
         (record.folder / "hurry").touch()
         kill(scheduler.pid)
-        proxy.cut()
+        proxy.freeze()
         cluster.wait_until(lambda: not is_alive(pid), "the agent has ended the task by itself")
-        proxy.mend()
+        proxy.heal()
         record.check(cluster, run_id)
         rows = cluster.tries(run_id)[SLOW]
         assert [(one.try_number, one.state) for one in rows] == [(1, "canceled"), (1, "success")]

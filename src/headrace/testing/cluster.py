@@ -17,11 +17,11 @@ from headrace.handoff import errand_id, is_errand
 from headrace.scheduler import Pruner, Rescuer, Reviver, RunStarter, Service
 from headrace.store import Database, Report, RunGraph, Transaction, end_errand, record_results
 from headrace.testing.endings import Endings
-from headrace.testing.faults import Away, Crash, Execution, Moment, NodeStore, SkewedClock
 from headrace.testing.invariants import Checker
 from headrace.testing.nodes import LEASE_SECONDS, START, Node, equip_agent, equip_scheduler
 from headrace.testing.random_workflows import POOLS
 from headrace.testing.recounting import Violation
+from headrace.testing.simulated_faults import Away, Crash, Execution, Moment, NodeStore, SkewedClock
 
 RENEW_SECONDS = 5.0
 SKEW_SECONDS = 2.0

@@ -21,7 +21,7 @@ from headrace.scheduler import (
     Service,
     Waker,
 )
-from headrace.testing.faults import Decide, Execution, NodeStore, SimulatedExecutor, SkewedClock
+from headrace.testing.simulated_faults import Decide, Execution, NodeStore, SimulatedExecutor, SkewedClock
 
 START = datetime(2026, 1, 1, 0, 0, 5, tzinfo=UTC)
 LEASE_SECONDS = 15.0

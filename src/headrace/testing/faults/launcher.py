@@ -1,0 +1,109 @@
+"""`python -m headrace.testing.faults.launcher agent …`: a command on a host that is strange, or broken on purpose.
+
+Only the harness starts it, and only here these variables mean anything. `HARNESS_HOST` gives the process a host of its
+own, so that nobody can see from outside that it is dead; `HARNESS_CLOCK_SECONDS` says by how much that host's clock is
+wrong; `HARNESS_BREAK` takes one of the engine's guarantees away, to see that the harness notices.
+"""
+
+from __future__ import annotations
+
+import os
+import runpy
+import socket
+from collections import deque
+from collections.abc import Sequence
+from datetime import datetime, timedelta, tzinfo
+
+from headrace import clock
+from headrace.agent import agent
+from headrace.scheduler import run_starter
+from headrace.state import HELD, Task
+from headrace.store import (
+    Committed,
+    NewRun,
+    Report,
+    RunGraph,
+    Transaction,
+    create_run,
+    extend_lease,
+    held_tasks,
+    record_results,
+    results,
+    store,
+)
+
+_REPEATED = 20
+
+
+def live_on(host: str) -> None:
+    """Have another name than this machine. It is asked for once, and not before the command starts."""
+    socket.gethostname = lambda: host
+
+
+def set_clock(wrong: timedelta) -> None:
+    """What the engine reads from this host's clock is wrong by so much."""
+
+    class WrongTime(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+            return datetime.now(tz) + wrong
+
+    clock.datetime = WrongTime  # type: ignore[attr-defined]
+    store.datetime = WrongTime  # type: ignore[attr-defined]
+
+
+def without_fence() -> None:
+    """Results count for whatever try is under way."""
+
+    def accepts(task: Task, fence: int) -> bool:
+        return task.state in HELD
+
+    results.accepts = accepts  # type: ignore[attr-defined]
+
+
+def without_renewal() -> None:
+    """An agent that has work believes that it holds its lease, and does not tell the store."""
+
+    def extend(tx: Transaction, agent_id: int, now: int, lease_micros: int) -> bool:
+        return bool(held_tasks(tx, agent_id)) or extend_lease(tx, agent_id, now, lease_micros)
+
+    agent.extend_lease = extend  # type: ignore[attr-defined]
+
+
+def without_unique_runs() -> None:
+    """Two schedulers that meet at one logical time both start its run."""
+
+    def create_twice(tx: Transaction, new: NewRun, now: int) -> int | None:
+        create_run(tx, new._replace(key=f"{new.key}_again", is_repeatable=True), now)
+        return create_run(tx, new, now)
+
+    run_starter.create_run = create_twice  # type: ignore[attr-defined]
+
+
+def tell_twice() -> None:
+    """Every result is told twice at once, and again with later ones: what a network may do that answers too late."""
+    earlier: deque[Report] = deque(maxlen=_REPEATED)
+
+    def record(tx: Transaction, graph: RunGraph, reports: Sequence[Report], max_tasks: int | None = None) -> Committed:
+        told = [*earlier, *reports, *reports]
+        earlier.extend(reports)
+        return record_results(tx, graph, told, max_tasks)
+
+    agent.record_results = record  # type: ignore[attr-defined]
+
+
+BREAKS = {
+    "fence": without_fence,
+    "renewal": without_renewal,
+    "unique_runs": without_unique_runs,
+    "repeated_results": tell_twice,
+}
+
+if __name__ == "__main__":
+    if "HARNESS_HOST" in os.environ:
+        live_on(os.environ["HARNESS_HOST"])
+    if "HARNESS_CLOCK_SECONDS" in os.environ:
+        set_clock(timedelta(seconds=float(os.environ["HARNESS_CLOCK_SECONDS"])))
+    for name in os.environ.get("HARNESS_BREAK", "").split():
+        BREAKS[name]()
+    runpy.run_module("headrace.cli", run_name="__main__", alter_sys=True)

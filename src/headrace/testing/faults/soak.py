@@ -1,0 +1,130 @@
+"""`python -m headrace.testing.faults.soak --minutes 30`: a cluster at 70 % of its most, with a fault every 20 s."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import sys
+import time
+from collections.abc import Sequence
+
+from headrace.clock import SystemClock, to_micros
+from headrace.testing.faults.arena import Arena, open_arena
+from headrace.testing.faults.databases import cut_connections, restart_postgres
+from headrace.testing.faults.fault import NOBODY, Fault, Interrupted, Outcome, conclude
+from headrace.testing.faults.gauges import Gauges, Window, handoffs
+from headrace.testing.faults.history import count_unfinished
+from headrace.testing.faults.kills import kill_task, kill_zygote
+from headrace.testing.faults.load_driver import EVERY_SECONDS, STARTED
+from headrace.testing.faults.table import table
+
+FAULT_SECONDS = 20.0
+LOOK_SECONDS = 5.0
+PART = 0.7
+_MEASURED_SECONDS = 20.0
+_BACKLOG = 12
+
+
+def kill_newest(kind: str) -> Fault:
+    """The oldest one stays, so that there is somebody whose memory can be watched to the end."""
+
+    def inject(arena: Arena) -> Interrupted:
+        arena.cluster.running(kind)[-1].kill()
+        return NOBODY
+
+    return Fault(f"kill -9 of a {kind}", "", inject)
+
+
+FAULTS = (
+    Fault("kill -9 of a task", "", kill_task),
+    kill_newest("agent"),
+    Fault("kill -9 of a zygote", "", kill_zygote),
+    kill_newest("scheduler"),
+    Fault("connections are cut", "", cut_connections),
+    kill_newest("triggerer"),
+    Fault("PostgreSQL is restarted", "", restart_postgres),
+)
+
+
+class Soak:
+    """One cluster for a long time."""
+
+    def __init__(self, arena: Arena) -> None:
+        self._arena = arena
+        self._faults = itertools.cycle(FAULTS)
+        self.gauges = Gauges(arena.cluster)
+        self.windows: list[Window] = []
+        self.interrupted: list[Interrupted] = []
+
+    def measure(self) -> float:
+        """How many waves a second the cluster can do, with as much to do as it can take."""
+        arena, started, until = self._arena, 0, time.monotonic() + _MEASURED_SECONDS
+        while time.monotonic() < until:
+            if count_unfinished(arena.cluster.store) < _BACKLOG:
+                arena.load.wave(arena.cluster)
+                started += 1
+            else:
+                time.sleep(0.02)
+        return (started - _BACKLOG / len(STARTED)) / _MEASURED_SECONDS
+
+    def go_on(self, seconds: float, waves_per_second: float) -> None:
+        """Keep the pace for so long. What a fault held up is made up for, as work does not stop coming."""
+        began = time.monotonic()
+        waves, faults, looks, windows = itertools.count(1), itertools.count(1), itertools.count(1), itertools.count(1)
+        next_wave, next_fault, next_look, next_window = 0.0, FAULT_SECONDS, 0.0, seconds / 6
+        since = to_micros(SystemClock().now())
+        while (passed := time.monotonic() - began) < seconds:
+            if passed >= next_wave:
+                self._arena.load.wave(self._arena.cluster)
+                next_wave = next(waves) / waves_per_second
+            if passed >= next_fault:
+                self._break_something()
+                next_fault = next(faults) * FAULT_SECONDS + FAULT_SECONDS
+            if passed >= next_look:
+                self.gauges.read()
+                next_look = next(looks) * LOOK_SECONDS
+            if passed >= next_window:
+                self.windows.append(handoffs(self._arena.cluster.store, since))
+                since, next_window = to_micros(SystemClock().now()), next(windows) * seconds / 6 + seconds / 6
+            time.sleep(0.01)
+        self.windows.append(handoffs(self._arena.cluster.store, since))
+
+    def end(self) -> Outcome:
+        return conclude(self._arena, FAULTS, self.interrupted)
+
+    def _break_something(self) -> None:
+        self.interrupted.append(next(self._faults).inject(self._arena))
+        self._arena.replenish()
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """0: nothing was lost, and nobody grew."""
+    parser = argparse.ArgumentParser(prog="python -m headrace.testing.faults.soak", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=30.0)
+    seconds = parser.parse_args(arguments).minutes * 60
+    with open_arena("postgres", task_seconds=0.02, ticks=int(seconds / EVERY_SECONDS)) as arena:
+        soak = Soak(arena)
+        most = soak.measure()
+        print(f"at most {most:.2f} waves a second; the soak has {most * PART:.2f}", flush=True)
+        soak.go_on(seconds, most * PART)
+        outcome = soak.end()
+    print(table([outcome._replace(name="soak")]))
+    for wrong in outcome.failures:
+        print(f"  {wrong.kind}: {wrong.what}")
+    return 0 if _tell(soak, seconds) and not outcome.failures else 1
+
+
+def _tell(soak: Soak, seconds: float) -> bool:
+    """Whether nobody grew who was there for a third of the time."""
+    for number, window in enumerate(soak.windows, 1):
+        print(f"part {number}: {window.tasks} tasks waited {window.p50 * 1e3:.0f} ms (p50), {window.p99:.2f} s (p99)")
+    lives = list(soak.gauges.lives(seconds / 3))
+    for life in lives:
+        grown = f"{life.warm.megabytes:.0f} to {life.last.megabytes:.0f} MB"
+        descriptors = f"{life.warm.descriptors} to {life.last.descriptors} descriptors"
+        print(f"{life.name}: {life.seconds:.0f} s, {grown}, {descriptors}{'' if life.is_flat else ': GROWS'}")
+    return all(life.is_flat for life in lives)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+"""The parts of the harness that are plain functions."""
+
+from __future__ import annotations
+
+from headrace.testing.faults.checker import Wrong
+from headrace.testing.faults.fault import Outcome
+from headrace.testing.faults.record import Record
+from headrace.testing.faults.table import percentile, table
+
+
+def test_percentiles_are_values_that_were_measured():
+    assert percentile([3.0], 50) == 3.0
+    assert [percentile(range(1, 101), percent) for percent in (50, 99, 100)] == [50, 99, 100]
+
+
+def test_what_is_not_promised_is_shown_in_parentheses():
+    overlap, loss = Wrong("overlapped", "two at once"), Wrong("lost", "one is gone")
+    outcome = Outcome("an agent is frozen", 3, 10, 90, [overlap, overlap, loss], [loss], [2.0, 3.0])
+    _, row = table([outcome]).splitlines()
+    assert row.split()[4:] == ["3", "10", "90", "1", "0", "0", "(2)", "0", "0", "2.00", "s", "3.00", "s", "FAILED"]
+
+
+def test_a_record_is_read_line_by_line(tmp_path):
+    record = Record(tmp_path)
+    assert record.lines() == []
+    line = '{"what":"start","workflow":"w","run":"r","task":"t","number":1,"pid":1,"at":2.5,"wall":0}\n'
+    (tmp_path / "record").write_text(line + line[:20])
+    assert [one.name for one in record.lines()] == [("w", "r", "t")]
+    (tmp_path / "record").write_text(line + line)
+    assert len(record.lines()) == 2
+    assert record.next_start(("w", "r", "t"), 2.0) == 2.5 and record.next_start(("w", "r", "t"), 2.5) is None

@@ -1,0 +1,38 @@
+"""The harness can fail: with a guarantee taken away, it reports what that guarantee prevents."""
+
+from __future__ import annotations
+
+import signal
+
+from headrace.testing.faults.arena import open_broken_arena
+from headrace.testing.faults.cluster import LEASE_SECONDS
+from headrace.testing.faults.fault import conclude
+
+
+def kinds_of(arena):
+    return {wrong.kind for wrong in conclude(arena, [], []).failures}
+
+
+def test_a_late_result_that_counts_is_found():
+    """The first try's result is taken for the second one's, which is still under way."""
+    with open_broken_arena("fence", task_seconds=2 * LEASE_SECONDS) as arena:
+        agent, (line,) = arena.wait_for_work()
+        agent.signal(signal.SIGSTOP)
+        record, wait_until = arena.load.record, arena.cluster.wait_until
+        wait_until(lambda: record.next_start(line.name, line.at), "another agent tries the task again")
+        wait_until(lambda: any(one.what == "end" for one in record.lines()), "the first try has ended")
+        agent.signal(signal.SIGCONT)
+        assert "lost" in kinds_of(arena)
+
+
+def test_two_runs_for_one_time_are_found():
+    with open_broken_arena("unique_runs", task_seconds=0.0) as arena:
+        assert "duplicated" in kinds_of(arena)
+
+
+def test_a_lease_that_is_not_renewed_is_found():
+    """A live agent's task is given to another one."""
+    with open_broken_arena("renewal", task_seconds=2 * LEASE_SECONDS) as arena:
+        lines = arena.load.record.lines
+        arena.cluster.wait_until(lambda: any(line.what != "start" for line in lines()), "a task notices something")
+        assert "overlapped" in {wrong.kind for wrong in arena.load.check(arena.cluster.store)}
