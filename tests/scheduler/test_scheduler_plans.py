@@ -41,8 +41,8 @@ STATEMENTS = {
     "runs of a sensor's dates": (lookups.RUNS_BY_TIME, {"workflow_id": 1, "times": [1, 2]}, "ix_run_logical"),
     "tasks of a sensor's run": (lookups.TASK_COUNTS, {"attempt_id": 1}, "uq_task_live"),
     "old runs": (pruning.OLD_RUNS, {"before": 1, "limit": 9}, "ix_run_ended"),
-    "tasks of a run": (pruning.DELETE_TASKS, {"run_id": 1}, "ix_task_parent"),
-    "events of a run": (pruning.DELETE_EVENTS, {"run_id": 1}, "ix_event_attempt"),
+    "tasks of an old run": (pruning.CHILDREN, {"ids": [1, 2], "limit": 9}, "ix_task_parent"),
+    "events of an old run": (pruning.DELETE_EVENTS, {"attempt_id": 1, "limit": 9}, "ix_event_attempt"),
 }
 LARGE = ("task", "run", "attempt", "schedule", "event", "workflow", "edge", "try", "value", "deadline")
 """Tables that may never be read as a whole."""

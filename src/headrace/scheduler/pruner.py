@@ -1,4 +1,4 @@
-"""Deletes what is too old: runs that ended long ago, their logs, what files said then, events, memos, dead processes."""
+"""Deletes what is too old: runs that ended long ago, logs, what files said then, events, memos, lost processes."""
 
 from __future__ import annotations
 
