@@ -11,7 +11,7 @@ import headrace
 
 PACKAGE = Path(headrace.__file__).parent
 
-GROUND_FLOOR = {"errors", "clock", "processes", "user_environment"}
+GROUND_FLOOR = {"errors", "clock", "metrics", "processes", "release", "user_environment"}
 """What every room may import."""
 
 MAY_IMPORT = {
@@ -23,6 +23,8 @@ MAY_IMPORT = {
     "settings": {"airflow_config"},
     "plugins": set(),
     "processes": set(),
+    "metrics": {"errors", "release"},
+    "release": set(),
     "user_environment": set(),
     "archives": set(),
     # what the user wrote

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from headrace.actions.executors import LoadingAnswers
+from headrace.actions.monitoring import metrics_server
 from headrace.actions.parts import Parts
 from headrace.actions.run_journal import RunJournal
 from headrace.agent import Agent
@@ -115,9 +116,11 @@ class ProjectServer:
 class Serving:
     """Starts servers in their order and stops them in the opposite one, on one store."""
 
-    def __init__(self, parts: Parts, servers: Sequence[Server]) -> None:
+    def __init__(self, parts: Parts, servers: Sequence[Server], metrics_port: int | None = None) -> None:
+        """`metrics_port` counts in place of the setting."""
         self._parts = parts
-        self._servers = [RunJournal(parts.store), *servers]
+        # First what may have to say that it cannot start.
+        self._servers = [*_watching(parts, servers, metrics_port), RunJournal(parts.store), *servers]
         self.notices = parts.settings.notices
 
     def start(self) -> None:
@@ -130,6 +133,16 @@ class Serving:
         for server in reversed(self._servers):
             server.stop()
         self._parts.store.dispose()
+
+
+def _watching(parts: Parts, servers: Sequence[Server], metrics_port: int | None) -> list[Server]:
+    """What lets others watch this process, as far as somebody wants that."""
+    given = parts.settings.metrics
+    port = given.port if metrics_port is None else metrics_port
+    if port is None:
+        return []
+    tells_of_store = any(isinstance(server, SchedulerServer) for server in servers)
+    return [metrics_server(parts.store, parts.clock, given.host, port, tells_of_store=tells_of_store)]
 
 
 def serve_agent(

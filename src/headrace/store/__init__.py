@@ -11,6 +11,7 @@ from headrace.store.agents import (
     expire_leases,
     extend_lease,
     forget_agents,
+    give_up,
     has_expired_leases,
     has_lost_tasks,
     held_tasks,
@@ -69,6 +70,7 @@ from headrace.store.backfills import (
     runs_at,
     set_backfill_paused,
 )
+from headrace.store.backlog import Backlog, Size, read_backlog, store_size
 from headrace.store.claims import Claim, claim_tasks
 from headrace.store.database import Database, Transaction
 from headrace.store.deadline_reading import MissRow, list_misses
@@ -111,6 +113,7 @@ from headrace.store.past import Followed, follow_past, has_nudges
 from headrace.store.past_reading import Waiting, past_of
 from headrace.store.pausing import set_paused
 from headrace.store.pools import add_missing_pools, delete_pool, set_pool
+from headrace.store.presence import GivenUp, Present, count_live_processes, given_up_processes, present_processes
 from headrace.store.projects import (
     FileError,
     SavedWorkflow,
@@ -165,6 +168,7 @@ from headrace.store.reading import (
 )
 from headrace.store.requests import Requests, RunInfo
 from headrace.store.results import Committed, Report, record_results
+from headrace.store.run_endings import RunEndings
 from headrace.store.run_graph import RunGraph
 from headrace.store.runs import (
     NewRun,
@@ -251,6 +255,7 @@ __all__ = [
     "AttemptRow",
     "AwaitedTrigger",
     "BackfillRow",
+    "Backlog",
     "Cause",
     "Claim",
     "ClaimedErrand",
@@ -263,6 +268,7 @@ __all__ = [
     "EventRow",
     "FileError",
     "Followed",
+    "GivenUp",
     "Held",
     "KeptKind",
     "KeptRow",
@@ -278,6 +284,7 @@ __all__ = [
     "Occupation",
     "Overdue",
     "PoolRow",
+    "Present",
     "ProjectRow",
     "QueuedEvent",
     "Report",
@@ -285,12 +292,14 @@ __all__ = [
     "Rescued",
     "RunChange",
     "RunChoice",
+    "RunEndings",
     "RunGraph",
     "RunInfo",
     "RunRow",
     "SavedWorkflow",
     "ScheduleRow",
     "SilentAgent",
+    "Size",
     "SourceErrorRow",
     "Store",
     "TaskRow",
@@ -318,6 +327,7 @@ __all__ = [
     "claim_triggers",
     "clear_tasks",
     "count_active_tasks",
+    "count_live_processes",
     "count_reschedules",
     "create_run",
     "current_version_of",
@@ -351,6 +361,8 @@ __all__ = [
     "get_kept",
     "get_run",
     "get_schedule",
+    "give_up",
+    "given_up_processes",
     "has_due_schedules",
     "has_due_tasks",
     "has_expired_leases",
@@ -409,10 +421,12 @@ __all__ = [
     "old_attempts",
     "old_runs",
     "past_of",
+    "present_processes",
     "previous_attempt_with_task",
     "previous_run",
     "queued_attempts_of_backfill",
     "queued_events",
+    "read_backlog",
     "record_results",
     "register",
     "remove_file",
@@ -447,6 +461,7 @@ __all__ = [
     "stalled_attempts",
     "start_attempt",
     "start_queued_runs",
+    "store_size",
     "take_events",
     "task_counts",
     "task_keys",

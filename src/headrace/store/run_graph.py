@@ -34,6 +34,7 @@ from headrace.store.errands import NewErrand, explained, send_errands
 from headrace.store.past_reading import insert_nudges, run_before
 from headrace.store.pausing import pause_after_failures
 from headrace.store.resuming import find_carried_over
+from headrace.store.run_endings import RunEndings
 from headrace.store.sql import Sql
 from headrace.store.task_rows import SELECTED, insert_events, insert_tasks, to_task, update_tasks
 from headrace.store.trigger_rows import insert_triggers, release_triggers
@@ -412,6 +413,8 @@ class RunGraph:
         self._tx.write(UPDATE_ATTEMPT, values)
         self._tx.write(UPDATE_RUN, values)
         attempt.is_changed = False
+        if attempt.ended_at == self._now:
+            self._tx.shared(RunEndings).note(self._tx, attempt)
         drop_met(self._tx, attempt, self.workflow(attempt.id))
         limit = self.workflow(attempt.id).max_consecutive_failures
         if attempt.state == "failed" and limit:

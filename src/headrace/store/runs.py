@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
 
 from headrace.definition import Workflow
 from headrace.errors import NotFoundError, StateError
+from headrace.metrics.catalogue import RUN_LAG
 from headrace.state import Actor, Advance, Attempt, Event, State, grow_tasks
 from headrace.store.attempt_plans import ORDINARY, AttemptPlan, plan_to_json
 from headrace.store.backfills import startable_backfills
@@ -47,7 +49,7 @@ INSERT_ATTEMPT = Sql(
 CURRENT_VERSION = Sql("SELECT id, current_version_id FROM workflow WHERE id = :id")
 STARTABLE = Sql(
     """
-    SELECT attempt.id FROM attempt JOIN run ON run.id = attempt.run_id
+    SELECT attempt.id, run.type, run.run_after FROM attempt JOIN run ON run.id = attempt.run_id
     WHERE run.workflow_id = :workflow_id AND run.state = 'queued' AND attempt.state = 'queued'
       AND run.run_after <= :now AND run.backfill_id IS NULL
     ORDER BY run.run_after, run.id LIMIT :limit [[postgres: FOR UPDATE OF attempt SKIP LOCKED]]
@@ -204,9 +206,15 @@ def start_queued_runs(tx: Transaction, workflow_id: int, now: int, limit: int = 
         room = _room(tx, workflow_id, graph.attempt(attempt_ids[0]), backfill_id)
         for attempt_id in attempt_ids[:room]:
             _start(tx, graph, advance, graph.attempt(attempt_id))
+        if backfill_id == 0:
+            tx.after_commit += [partial(_note_lag, type_, now - run_after) for _, type_, run_after in rows[:room]]
     committed = settle_and_flush(advance, graph)
     tx.should_notify = tx.should_notify or committed.scheduled + committed.scheduled_inline > 0
     return committed
+
+
+def _note_lag(type_: str, micros: int) -> None:
+    RUN_LAG.observe(micros / 1e6, type_)
 
 
 def start_attempt(tx: Transaction, attempt_id: int, now: int) -> Committed:
