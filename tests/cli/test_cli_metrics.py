@@ -50,6 +50,9 @@ def test_a_run_is_seen_from_the_file_to_its_end(headrace, standalone):
     assert found["processes_alive", "agent"] == 1
     assert found["tick_seconds_count", "run starter"] > 0
     assert found["database_commits_total",] > 0
+    described, code = headrace.json("status", "--check")
+    assert (described["healthy"], code) == (True, 0)
+    assert {(one["kind"], one["alive"]) for one in described["processes"]} == {("agent", True), ("scheduler", True)}
 
 
 def test_a_port_that_is_taken_is_one_sentence(headrace):
@@ -59,3 +62,12 @@ def test_a_port_that_is_taken_is_one_sentence(headrace):
     assert done.err.startswith("error: could not serve metrics on port")
     assert "hint: give each process on a machine a port of its own" in done.err
     assert "Traceback" not in done.err
+
+
+def test_an_installation_without_anybody_is_not_healthy(headrace):
+    done = headrace("status", "--check")
+    assert done.returncode == 1
+    assert done.out.splitlines()[0].endswith(": not healthy")
+    assert "  no scheduler is alive: no run starts by itself and no retry" in done.out.splitlines()
+    assert "    hint: start one with `headrace agent`" in done.out.splitlines()
+    assert headrace("status").returncode == 0, "who only looks is not told by an exit code"

@@ -60,6 +60,7 @@ COMMANDS = {
     "sla-misses": "List tasks and runs that were not done in time.",
     "standalone": "Scheduler, agent and triggerer in one, watching folders of workflows.",
     "start": "Start a run of a project's workflow for a time.",
+    "status": "Show who is alive, what is late and why.",
     "tasks": "List the tasks of a run.",
     "trigger": "Start a run of a workflow now.",
     "triggerer": "Run what deferred tasks wait for.",

@@ -101,6 +101,7 @@ from headrace.store.kept import (
     set_kept,
     used_key_ids,
 )
+from headrace.store.lateness import LateRuns, LateSchedule, ReadyTasks, late_runs, late_schedules, ready_tasks
 from headrace.store.lease_keeper import LeaseKeeper
 from headrace.store.lookups import is_within, newest_run, runs_by_key, runs_by_time, task_counts, workflow_for
 from headrace.store.neighbours import (
@@ -144,6 +145,7 @@ from headrace.store.reading import (
     current_version_of,
     failed_tasks,
     get_run,
+    get_tasks,
     last_event_id,
     list_edges,
     list_events,
@@ -272,6 +274,8 @@ __all__ = [
     "Held",
     "KeptKind",
     "KeptRow",
+    "LateRuns",
+    "LateSchedule",
     "LeaseKeeper",
     "ListedSchedule",
     "LostProcess",
@@ -287,6 +291,7 @@ __all__ = [
     "Present",
     "ProjectRow",
     "QueuedEvent",
+    "ReadyTasks",
     "Report",
     "Requests",
     "Rescued",
@@ -361,6 +366,7 @@ __all__ = [
     "get_kept",
     "get_run",
     "get_schedule",
+    "get_tasks",
     "give_up",
     "given_up_processes",
     "has_due_schedules",
@@ -380,6 +386,8 @@ __all__ = [
     "kept_names",
     "kept_under_other_keys",
     "last_event_id",
+    "late_runs",
+    "late_schedules",
     "latest_attempt",
     "let_go_of_triggers",
     "list_archives",
@@ -427,6 +435,7 @@ __all__ = [
     "queued_attempts_of_backfill",
     "queued_events",
     "read_backlog",
+    "ready_tasks",
     "record_results",
     "register",
     "remove_file",
