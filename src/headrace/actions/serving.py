@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -18,6 +19,7 @@ from headrace.projects.syncing import ProjectSync
 from headrace.projects.timetable_teller import TimetableTeller
 from headrace.scheduler import Scheduler, SchedulerOptions
 from headrace.settings import ProjectFolder
+from headrace.tracing import trace_exporter
 from headrace.triggerer import Triggerer
 
 _PATIENCE_SECONDS = 5.0
@@ -137,12 +139,13 @@ class Serving:
 
 def _watching(parts: Parts, servers: Sequence[Server], metrics_port: int | None) -> list[Server]:
     """What lets others watch this process, as far as somebody wants that."""
-    given = parts.settings.metrics
+    given, watching = parts.settings.metrics, list[Server]()
     port = given.port if metrics_port is None else metrics_port
-    if port is None:
-        return []
-    tells_of_store = any(isinstance(server, SchedulerServer) for server in servers)
-    return [metrics_server(parts.store, parts.clock, given.host, port, tells_of_store=tells_of_store)]
+    if port is not None:
+        tells_of_store = any(isinstance(server, SchedulerServer) for server in servers)
+        watching.append(metrics_server(parts.store, parts.clock, given.host, port, tells_of_store=tells_of_store))
+    traces = trace_exporter(parts.store, os.environ)
+    return watching if traces is None else [*watching, traces]
 
 
 def serve_agent(

@@ -64,6 +64,11 @@ TRIGGER_PROCESSES_DIED = Counter("headrace_trigger_processes_died_total", "Proce
 FILE_SECONDS = Histogram("headrace_file_load_seconds", "How long it took to load a workflow file.")
 FILES_LOADED = Counter("headrace_files_loaded_total", "Workflow files that were loaded.", ("outcome",))
 
+# ---- traces ------------------------------------------------------------------------------------------------------
+
+TRACES_SENT = Counter("headrace_traces_sent_total", "Ended runs whose spans were handed to the exporter.")
+TRACES_DROPPED = Counter("headrace_traces_dropped_total", "Ended runs whose spans could not be made.")
+
 # ---- the database, as this process sees it -----------------------------------------------------------------------
 
 STATEMENTS = Family("headrace_database_statements_total", "counter", "Statements that were asked.")

@@ -221,6 +221,7 @@ from headrace.store.timers import (
     waiting_workflows,
     wake_due_tasks,
 )
+from headrace.store.traced import EndedAttempt, EndedTry, ended_attempt
 from headrace.store.triggers import (
     AwaitedTrigger,
     ClaimedTrigger,
@@ -266,6 +267,8 @@ __all__ = [
     "Database",
     "Definitions",
     "Elements",
+    "EndedAttempt",
+    "EndedTry",
     "ErrandRow",
     "EventRow",
     "FileError",
@@ -346,6 +349,7 @@ __all__ = [
     "emit_events",
     "enable_schedule",
     "end_errand",
+    "ended_attempt",
     "ensure_project",
     "expire_leases",
     "extend_lease",
