@@ -230,6 +230,7 @@ class Agent:
             self._stop.wait(self._store.outage.met(error, self._options.retry_seconds))
             return 0
         except Exception:
+            tick_failed("agent")
             _log.exception("could not commit %d results at once; each is tried alone", len(self._unreported))
             return self._commit_one_by_one()
 
@@ -254,8 +255,9 @@ class Agent:
         committed, requests = self._store.transact(lambda tx: self._transact(tx, reports))
         self._unreported = self._unreported[len(reports) :]
         tick_ended("agent", began, len(reports))
-        _count(reports)
-        for report in committed.stale if committed is not None else ():
+        stale = committed.stale if committed is not None else []
+        _count([report for report in reports if report not in stale] if stale else reports)
+        for report in stale:
             STALE_RESULTS.add()
             _log.info("task %d: a stale result changed nothing", report.result.task_id)
         self._submit(requests)

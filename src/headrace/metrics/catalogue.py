@@ -27,8 +27,8 @@ TASK_LAG = Histogram(
 TRIES_ENDED = Counter("headrace_tries_ended_total", "Tries whose result an agent has committed.", ("outcome",))
 STALE_RESULTS = Counter("headrace_stale_results_total", "Results that bounced off the fence: their try was lost.")
 ERRANDS_ENDED = Counter("headrace_errands_ended_total", "Callbacks and other errands that were run.", ("outcome",))
-AGENT_SLOTS = Gauge("headrace_agent_slots", "Tasks that this agent may run at the same time.")
-AGENT_SLOTS_USED = Gauge("headrace_agent_slots_used", "Tasks that this agent runs.")
+AGENT_SLOTS = Gauge("headrace_agent_slots", "Tasks and errands that this agent may run at the same time.")
+AGENT_SLOTS_USED = Gauge("headrace_agent_slots_used", "Tasks and errands that this agent runs.")
 RESULTS_WAITING = Gauge("headrace_agent_results_waiting", "Results that are not committed yet.")
 
 # ---- leases ------------------------------------------------------------------------------------------------------
