@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import re
+
 from headrace.actions.monitoring import store_readings
 from headrace.clock import SystemClock
 from headrace.definition import Node, Retry, Workflow
 from headrace.handoff import TaskError, TaskResult
 from headrace.metrics.catalogue import RUN_LAG, RUNS_ENDED, TASK_LAG, TRIES_ENDED
-from headrace.store import ScheduleRow, Store, backlog, read_backlog, save_schedule, store_size, workflows_named
+from headrace.store import (
+    ScheduleRow,
+    Store,
+    backlog,
+    lateness,
+    presence,
+    read_backlog,
+    save_schedule,
+    store_size,
+    workflows_named,
+)
+from headrace.store.sql import Sql
 from headrace.testing.engine import Engine
 
 
@@ -83,6 +96,25 @@ def test_the_size_of_the_history_is_about_right(world):
         rows = store_size(tx).rows
     assert (rows["run"], rows["task"]) == (3, 39)
     assert set(rows) == set(backlog._GROWING)
+
+
+def test_nothing_that_is_looked_at_reads_the_history(tmp_path):
+    """On SQLite; the plans of PostgreSQL are looked at together with all others."""
+    store = Store(f"sqlite:///{tmp_path}/headrace.db")
+    looked_at = [one for room in (backlog, lateness, presence) for one in vars(room).values() if isinstance(one, Sql)]
+    with store.read() as tx:
+        lines = [row[3] for one in looked_at for row in tx.run(_explained(one), dict.fromkeys(NAMES, 1))]
+    store.dispose()
+    assert len(lines) > 50
+    whole = [line for line in lines if re.fullmatch(r"SCAN (task|run|attempt|event|edge|try|value|errand)", line)]
+    assert whole == []
+
+
+NAMES = ("now", "most", "before", "limit", "since", "ids", "tables")
+
+
+def _explained(statement):
+    return Sql(f"[[sqlite: EXPLAIN QUERY PLAN {statement.sqlite}]][[postgres: SELECT 1]]")
 
 
 def test_a_store_that_is_away_is_told_and_nothing_else(postgres_server):

@@ -114,6 +114,19 @@ def test_a_schedule_that_nobody_serves(world):
     assert sentences(world) == [(True, f"{late}: its scheduler has not come to it")]
 
 
+def test_a_timetable_that_nobody_asks(world):
+    world.save(job("a"))
+    with world.store.begin() as tx:
+        (workflow,) = workflows_named(tx, "flow")
+        asked = ScheduleRow(workflow.id, "digest", None, None, None, None, None, slots_wanted_at=world.now)
+        save_schedule(tx, asked)
+    assert sentences(world) == []
+    world.pass_seconds(90)
+    everybody(world)
+    wait = "since 2026-02-03 04:05:06Z (1 min 30 s)"
+    assert sentences(world) == [(True, f"workflow `flow` waits {wait} for its timetable to tell the next time")]
+
+
 def test_a_retry_that_nobody_serves(world):
     world.save(job("a", retry=Retry(limit=1, delay_seconds=30)))
     everybody(world)

@@ -22,6 +22,7 @@ from headrace.store import (
     given_up_processes,
     late_runs,
     late_schedules,
+    late_timetables,
     list_source_errors,
     present_processes,
     read_backlog,
@@ -79,6 +80,7 @@ def status(store: Store, clock: Clock, late_seconds: float = LATE_SECONDS) -> St
             *_missing(alive, backlog),
             *_silent(processes, now),
             *_late_schedules(tx, "scheduler" in alive, late_before, now),
+            *_late_timetables(tx, late_before, now),
             *_late_timer(backlog, late_before, now),
             *_late_runs(tx, late_before, now),
             *_waiting_tasks(tx, late_before, now),
@@ -119,6 +121,15 @@ def _late_schedules(tx: Transaction, has_scheduler: bool, before: int, now: int)
     for late in late_schedules(tx, before, _GROUPS):
         sentence = f"workflow `{late.workflow}` is due since {instant(late.due_at)} ({span(late.due_at, now)}): {why}"
         yield Concern("late_schedule", sentence, since=late.due_at)
+
+
+def _late_timetables(tx: Transaction, before: int, now: int) -> Iterator[Concern]:
+    for late in late_timetables(tx, before, _GROUPS):
+        # Zero: as soon as possible, such as after it was enabled.
+        since = f"since {instant(late.due_at)} ({span(late.due_at, now)}) " if late.due_at else ""
+        sentence = f"workflow `{late.workflow}` waits {since}for its timetable to tell the next time"
+        hint = f"a scheduler must serve the folder of project `{late.project}`"
+        yield Concern("late_timetable", sentence, since=late.due_at or None, hint=hint)
 
 
 def _late_timer(backlog: Backlog, before: int, now: int) -> Iterator[Concern]:

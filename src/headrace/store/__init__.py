@@ -101,7 +101,15 @@ from headrace.store.kept import (
     set_kept,
     used_key_ids,
 )
-from headrace.store.lateness import LateRuns, LateSchedule, ReadyTasks, late_runs, late_schedules, ready_tasks
+from headrace.store.lateness import (
+    LateRuns,
+    LateSchedule,
+    ReadyTasks,
+    late_runs,
+    late_schedules,
+    late_timetables,
+    ready_tasks,
+)
 from headrace.store.lease_keeper import LeaseKeeper
 from headrace.store.lookups import is_within, newest_run, runs_by_key, runs_by_time, task_counts, workflow_for
 from headrace.store.neighbours import (
@@ -392,6 +400,7 @@ __all__ = [
     "last_event_id",
     "late_runs",
     "late_schedules",
+    "late_timetables",
     "latest_attempt",
     "let_go_of_triggers",
     "list_archives",

@@ -15,6 +15,14 @@ LATE_SCHEDULES = Sql(
     WHERE schedule.next_run_at <= :before ORDER BY schedule.next_run_at LIMIT :limit
     """
 )
+LATE_TIMETABLES = Sql(
+    """
+    SELECT project.name, workflow.name, schedule.slots_wanted_at
+    FROM schedule JOIN workflow ON workflow.id = schedule.workflow_id JOIN project ON project.id = workflow.project_id
+    WHERE schedule.slots_wanted_at <= :before AND NOT workflow.is_gone
+    ORDER BY schedule.slots_wanted_at LIMIT :limit
+    """
+)
 LATE_RUNS = Sql(
     """
     SELECT min(late.id), count(*), min(late.run_after)
@@ -61,6 +69,11 @@ class ReadyTasks(NamedTuple):
 def late_schedules(tx: Transaction, before: int, limit: int) -> list[LateSchedule]:
     """Schedules that were due before an instant and that nobody has served, oldest first."""
     return [LateSchedule(*row) for row in tx.run(LATE_SCHEDULES, {"before": before, "limit": limit})]
+
+
+def late_timetables(tx: Transaction, before: int, limit: int) -> list[LateSchedule]:
+    """Schedules whose next time only user code can tell, which nobody has asked since before an instant."""
+    return [LateSchedule(*row) for row in tx.run(LATE_TIMETABLES, {"before": before, "limit": limit})]
 
 
 def late_runs(tx: Transaction, before: int, limit: int) -> list[LateRuns]:
