@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
 import pytest
@@ -10,6 +11,15 @@ from prometheus_client.parser import text_string_to_metric_families
 from headrace.metrics.catalogue import FAMILIES
 from headrace.metrics.exposition import exposition
 from headrace.metrics.instruments import Counter, Family, Gauge, Histogram, Reading, Sample
+
+
+@pytest.fixture
+def hasty_threads():
+    """Threads that interrupt each other all the time."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
 
 
 def parsed(*families):
@@ -62,7 +72,7 @@ def test_labels_and_help_may_hold_anything():
     assert found.documentation == "Two\nlines \\ here."
 
 
-def test_additions_of_many_threads_are_all_there():
+def test_additions_of_many_threads_are_all_there(hasty_threads):
     count, lag = Counter("n_total", "N.", ("who",)), Histogram("lag_seconds", "Lag.")
 
     def work():

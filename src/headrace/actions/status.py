@@ -10,6 +10,7 @@ from headrace.actions.why_task import Situation, held_back
 from headrace.actions.wording import instant, span
 from headrace.clock import Clock, to_micros
 from headrace.store import (
+    MOST,
     Backlog,
     GivenUp,
     Present,
@@ -177,4 +178,9 @@ def _of_tasks(concern: Concern, now: int) -> str:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{at_least(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def at_least(number: int) -> str:
+    """A number at which counting may have stopped."""
+    return f"{number:,}{'+' if number >= MOST else ''}"

@@ -70,7 +70,7 @@ from headrace.store.backfills import (
     runs_at,
     set_backfill_paused,
 )
-from headrace.store.backlog import Backlog, Size, read_backlog, store_size
+from headrace.store.backlog import MOST, Backlog, Size, read_backlog, store_size
 from headrace.store.claims import Claim, claim_tasks
 from headrace.store.database import Database, Transaction
 from headrace.store.deadline_reading import MissRow, list_misses
@@ -254,6 +254,7 @@ from headrace.store.values import (
 )
 
 __all__ = [
+    "MOST",
     "ORDINARY",
     "PARKED",
     "RUN_STATES",

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from headrace.actions.status import LATE_SECONDS, Concern, Status, status
+from headrace.actions.status import LATE_SECONDS, Concern, Status, at_least, status
 from headrace.actions.wording import span
 from headrace.cli.opening import opened
 from headrace.cli.options import json_option, store_option
@@ -72,9 +72,10 @@ def _summary(found: Status) -> str:
     runs, backlog = found.backlog.runs, found.backlog
     ready = sum(one.number for one in backlog.ready)
     running = sum(number for _, _, number in backlog.held)
-    text = f"runs: {runs['running']} running, {runs['queued']} queued · tasks: {running} running, {ready} ready"
-    text += f" · triggers waiting: {backlog.triggers}" if backlog.triggers else ""
-    return text + (f" · errands waiting: {backlog.errands}" if backlog.errands else "")
+    text = f"runs: {at_least(runs['running'])} running, {at_least(runs['queued'])} queued"
+    text += f" · tasks: {running:,} running, {at_least(ready)} ready"
+    text += f" · triggers waiting: {at_least(backlog.triggers)}" if backlog.triggers else ""
+    return text + (f" · errands waiting: {at_least(backlog.errands)}" if backlog.errands else "")
 
 
 def _print_concerns(title: str, concerns: list[Concern]) -> None:
