@@ -9,17 +9,8 @@ from headrace.clock import SystemClock
 from headrace.definition import Node, Retry, Workflow
 from headrace.handoff import TaskError, TaskResult
 from headrace.metrics.catalogue import RUN_LAG, RUNS_ENDED, TASK_LAG, TRIES_ENDED
-from headrace.store import (
-    ScheduleRow,
-    Store,
-    backlog,
-    lateness,
-    presence,
-    read_backlog,
-    save_schedule,
-    store_size,
-    workflows_named,
-)
+from headrace.store import ScheduleRow, Store, backlog, lateness, presence, save_schedule, workflows_named
+from headrace.store.backlog import read_backlog, store_size
 from headrace.store.sql import Sql
 from headrace.testing.engine import Engine
 

@@ -101,6 +101,12 @@ def test_a_run_is_seen_from_the_file_to_its_end(headrace, standalone, collector)
     _compare_with_traces(log, collector)
 
 
+def test_a_run_without_a_server_is_traced_as_well(headrace, collector):
+    done = headrace("run", headrace.dag(BODY), OTEL_EXPORTER_OTLP_ENDPOINT=collector.url)
+    assert done.returncode == 0
+    assert collector.spans["hello"].parent_span_id == collector.spans["flow"].span_id
+
+
 def _compare_with_metrics(found):
     assert found["runs_ended_total", "success"] == 1
     assert found["tries_ended_total", "success"] == 1

@@ -15,7 +15,7 @@ from headrace.actions.retry import retry
 from headrace.definition import Node, Retry, Workflow
 from headrace.handoff import TaskError, TaskResult
 from headrace.metrics.catalogue import TRACES_DROPPED
-from headrace.store import EndedAttempt, EndedTry
+from headrace.store.traced import EndedAttempt, EndedTry
 from headrace.testing.engine import Engine
 from headrace.trace_context import TracedAttempt, is_tracing_wanted
 from headrace.tracing import TraceExporter, trace_exporter

@@ -10,17 +10,9 @@ from headrace.errors import HeadraceError
 from headrace.metrics import catalogue
 from headrace.metrics.instruments import Family, Labels, Reading, Sample
 from headrace.metrics.serving import MetricsServer
-from headrace.store import (
-    Backlog,
-    PoolRow,
-    Size,
-    Store,
-    Transaction,
-    count_live_processes,
-    list_pools,
-    read_backlog,
-    store_size,
-)
+from headrace.store import PoolRow, Store, Transaction, list_pools
+from headrace.store.backlog import Backlog, Size, read_backlog, store_size
+from headrace.store.presence import count_live_processes
 
 
 def metrics_server(store: Store, clock: Clock, host: str, port: int, *, tells_of_store: bool) -> MetricsServer:

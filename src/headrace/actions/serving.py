@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Protocol
 
 from headrace.actions.executors import LoadingAnswers
-from headrace.actions.monitoring import metrics_server
 from headrace.actions.parts import Parts
 from headrace.actions.run_journal import RunJournal
 from headrace.agent import Agent
@@ -19,7 +17,6 @@ from headrace.projects.syncing import ProjectSync
 from headrace.projects.timetable_teller import TimetableTeller
 from headrace.scheduler import Scheduler, SchedulerOptions
 from headrace.settings import ProjectFolder
-from headrace.tracing import trace_exporter
 from headrace.triggerer import Triggerer
 
 _PATIENCE_SECONDS = 5.0
@@ -118,11 +115,9 @@ class ProjectServer:
 class Serving:
     """Starts servers in their order and stops them in the opposite one, on one store."""
 
-    def __init__(self, parts: Parts, servers: Sequence[Server], metrics_port: int | None = None) -> None:
-        """`metrics_port` counts in place of the setting."""
+    def __init__(self, parts: Parts, servers: Sequence[Server]) -> None:
         self._parts = parts
-        # First what may have to say that it cannot start.
-        self._servers = [*_watching(parts, servers, metrics_port), RunJournal(parts.store), *servers]
+        self._servers = [RunJournal(parts.store), *servers]
         self.notices = parts.settings.notices
 
     def start(self) -> None:
@@ -135,17 +130,6 @@ class Serving:
         for server in reversed(self._servers):
             server.stop()
         self._parts.store.dispose()
-
-
-def _watching(parts: Parts, servers: Sequence[Server], metrics_port: int | None) -> list[Server]:
-    """What lets others watch this process, as far as somebody wants that."""
-    given, watching = parts.settings.metrics, list[Server]()
-    port = given.port if metrics_port is None else metrics_port
-    if port is not None:
-        tells_of_store = any(isinstance(server, SchedulerServer) for server in servers)
-        watching.append(metrics_server(parts.store, parts.clock, given.host, port, tells_of_store=tells_of_store))
-    traces = trace_exporter(parts.store, os.environ)
-    return watching if traces is None else [*watching, traces]
 
 
 def serve_agent(

@@ -9,27 +9,10 @@ from headrace.actions.why import explain_queued
 from headrace.actions.why_task import Situation, held_back
 from headrace.actions.wording import instant, span
 from headrace.clock import Clock, to_micros
-from headrace.store import (
-    MOST,
-    Backlog,
-    GivenUp,
-    Present,
-    Size,
-    SourceErrorRow,
-    Store,
-    Transaction,
-    get_run,
-    get_tasks,
-    given_up_processes,
-    late_runs,
-    late_schedules,
-    late_timetables,
-    list_source_errors,
-    present_processes,
-    read_backlog,
-    ready_tasks,
-    store_size,
-)
+from headrace.store import SourceErrorRow, Store, Transaction, get_run, get_tasks, list_source_errors
+from headrace.store.backlog import MOST, Backlog, Size, read_backlog, store_size
+from headrace.store.lateness import late_runs, late_schedules, late_timetables, ready_tasks
+from headrace.store.presence import GivenUp, Present, given_up_processes, present_processes
 
 LATE_SECONDS = 60.0
 _DAY = 86_400_000_000

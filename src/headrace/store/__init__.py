@@ -70,7 +70,6 @@ from headrace.store.backfills import (
     runs_at,
     set_backfill_paused,
 )
-from headrace.store.backlog import MOST, Backlog, Size, read_backlog, store_size
 from headrace.store.claims import Claim, claim_tasks
 from headrace.store.database import Database, Transaction
 from headrace.store.deadline_reading import MissRow, list_misses
@@ -101,15 +100,6 @@ from headrace.store.kept import (
     set_kept,
     used_key_ids,
 )
-from headrace.store.lateness import (
-    LateRuns,
-    LateSchedule,
-    ReadyTasks,
-    late_runs,
-    late_schedules,
-    late_timetables,
-    ready_tasks,
-)
 from headrace.store.lease_keeper import LeaseKeeper
 from headrace.store.lookups import is_within, newest_run, runs_by_key, runs_by_time, task_counts, workflow_for
 from headrace.store.neighbours import (
@@ -122,7 +112,6 @@ from headrace.store.past import Followed, follow_past, has_nudges
 from headrace.store.past_reading import Waiting, past_of
 from headrace.store.pausing import set_paused
 from headrace.store.pools import add_missing_pools, delete_pool, set_pool
-from headrace.store.presence import GivenUp, Present, count_live_processes, given_up_processes, present_processes
 from headrace.store.projects import (
     FileError,
     SavedWorkflow,
@@ -229,7 +218,6 @@ from headrace.store.timers import (
     waiting_workflows,
     wake_due_tasks,
 )
-from headrace.store.traced import EndedAttempt, EndedTry, ended_attempt
 from headrace.store.triggers import (
     AwaitedTrigger,
     ClaimedTrigger,
@@ -254,7 +242,6 @@ from headrace.store.values import (
 )
 
 __all__ = [
-    "MOST",
     "ORDINARY",
     "PARKED",
     "RUN_STATES",
@@ -267,7 +254,6 @@ __all__ = [
     "AttemptRow",
     "AwaitedTrigger",
     "BackfillRow",
-    "Backlog",
     "Cause",
     "Claim",
     "ClaimedErrand",
@@ -276,18 +262,13 @@ __all__ = [
     "Database",
     "Definitions",
     "Elements",
-    "EndedAttempt",
-    "EndedTry",
     "ErrandRow",
     "EventRow",
     "FileError",
     "Followed",
-    "GivenUp",
     "Held",
     "KeptKind",
     "KeptRow",
-    "LateRuns",
-    "LateSchedule",
     "LeaseKeeper",
     "ListedSchedule",
     "LostProcess",
@@ -300,10 +281,8 @@ __all__ = [
     "Occupation",
     "Overdue",
     "PoolRow",
-    "Present",
     "ProjectRow",
     "QueuedEvent",
-    "ReadyTasks",
     "Report",
     "Requests",
     "Rescued",
@@ -316,7 +295,6 @@ __all__ = [
     "SavedWorkflow",
     "ScheduleRow",
     "SilentAgent",
-    "Size",
     "SourceErrorRow",
     "Store",
     "TaskRow",
@@ -344,7 +322,6 @@ __all__ = [
     "claim_triggers",
     "clear_tasks",
     "count_active_tasks",
-    "count_live_processes",
     "count_reschedules",
     "create_run",
     "current_version_of",
@@ -358,7 +335,6 @@ __all__ = [
     "emit_events",
     "enable_schedule",
     "end_errand",
-    "ended_attempt",
     "ensure_project",
     "expire_leases",
     "extend_lease",
@@ -381,7 +357,6 @@ __all__ = [
     "get_schedule",
     "get_tasks",
     "give_up",
-    "given_up_processes",
     "has_due_schedules",
     "has_due_tasks",
     "has_expired_leases",
@@ -399,9 +374,6 @@ __all__ = [
     "kept_names",
     "kept_under_other_keys",
     "last_event_id",
-    "late_runs",
-    "late_schedules",
-    "late_timetables",
     "latest_attempt",
     "let_go_of_triggers",
     "list_archives",
@@ -443,13 +415,10 @@ __all__ = [
     "old_attempts",
     "old_runs",
     "past_of",
-    "present_processes",
     "previous_attempt_with_task",
     "previous_run",
     "queued_attempts_of_backfill",
     "queued_events",
-    "read_backlog",
-    "ready_tasks",
     "record_results",
     "register",
     "remove_file",
@@ -484,7 +453,6 @@ __all__ = [
     "stalled_attempts",
     "start_attempt",
     "start_queued_runs",
-    "store_size",
     "take_events",
     "task_counts",
     "task_keys",

@@ -11,7 +11,8 @@ from typing import Protocol
 
 from headrace.errors import HeadraceError
 from headrace.metrics.catalogue import TRACES_DROPPED, TRACES_SENT
-from headrace.store import EndedAttempt, RunEndings, Store, ended_attempt
+from headrace.store import RunEndings, Store
+from headrace.store.traced import EndedAttempt, ended_attempt
 from headrace.trace_context import is_tracing_wanted
 
 _log = logging.getLogger("headrace.tracing")

@@ -16,7 +16,7 @@ from opentelemetry.trace import Span, Status, StatusCode, set_span_in_context
 from headrace.clock import from_micros
 from headrace.errors import UsageError
 from headrace.release import VERSION
-from headrace.store import EndedAttempt, EndedTry
+from headrace.store.traced import EndedAttempt, EndedTry
 from headrace.trace_context import TracedAttempt
 
 _EXPORTERS = "opentelemetry_traces_exporter"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
+from headrace.actions.observing import observed
 from headrace.actions.parts import Parts
-from headrace.actions.serving import Serving, serve_agent
+from headrace.actions.serving import serve_agent
 from headrace.cli.options import store_option
 from headrace.cli.serving import drain_option, metrics_option, serve
 from headrace.errors import UsageError
@@ -36,4 +37,4 @@ def command(
     agent = serve_agent(parts, slots=slots, queues=served, name=name, drain_seconds=drain_seconds)
     shown = ", ".join(f"`{queue}`" for queue in served or settings.agent.queues)
     place = parts.store.database.display_name
-    serve(Serving(parts, [agent], metrics_port), f"an agent serves {shown} of `{place}`; Ctrl-C stops it")
+    serve(observed(parts, [agent], metrics_port), f"an agent serves {shown} of `{place}`; Ctrl-C stops it")

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import click
 
+from headrace.actions.observing import observed
 from headrace.actions.parts import Parts
-from headrace.actions.serving import Server, Serving, serve_agent, serve_projects, serve_scheduler, serve_triggerer
+from headrace.actions.serving import Server, serve_agent, serve_projects, serve_scheduler, serve_triggerer
 from headrace.cli.options import store_option
 from headrace.cli.serving import metrics_option, project_folder, serve
 from headrace.errors import UsageError
@@ -53,7 +54,7 @@ def command(
     if watched:
         servers.append(serve_projects(parts, watched))
     serve(
-        Serving(parts, servers, metrics_port),
+        observed(parts, servers, metrics_port),
         f"a scheduler works on `{parts.store.database.display_name}`; Ctrl-C stops it",
     )
 
@@ -72,7 +73,7 @@ def serve_folder(
         place.mkdir(parents=True, exist_ok=True)
         parts = Parts.open(settings, url or f"sqlite:///{place}/scheduler.db")
         agent = serve_agent(parts, slots=slots)
-        serving = Serving(
+        serving = observed(
             parts,
             [agent, serve_triggerer(parts), serve_scheduler(parts), serve_projects(parts, [folder])],
             metrics_port,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
+from headrace.actions.observing import observed
 from headrace.actions.parts import Parts
-from headrace.actions.serving import Serving, serve_agent, serve_projects, serve_scheduler, serve_triggerer
+from headrace.actions.serving import serve_agent, serve_projects, serve_scheduler, serve_triggerer
 from headrace.cli.options import store_option
 from headrace.cli.serving import drain_option, metrics_option, project_folder, serve
 from headrace.errors import UsageError
@@ -45,7 +46,7 @@ def command(
         raise UsageError("there is no folder of workflows to watch", hint="`headrace standalone FOLDER`")
     agent = serve_agent(parts, slots=slots, drain_seconds=drain_seconds)
     syncs = [serve_projects(parts, watched)] if watched else []
-    serving = Serving(parts, [agent, serve_triggerer(parts), serve_scheduler(parts), *syncs], metrics_port)
+    serving = observed(parts, [agent, serve_triggerer(parts), serve_scheduler(parts), *syncs], metrics_port)
     count = slots or settings.agent.slots
     shown = ", ".join(f"`{name}`" for name in (*names, *pushed))
     serve(

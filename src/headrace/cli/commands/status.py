@@ -12,7 +12,7 @@ from headrace.cli.opening import opened
 from headrace.cli.options import json_option, store_option
 from headrace.cli.printing import instant, print_json, print_table
 from headrace.release import VERSION
-from headrace.store import Present
+from headrace.store.presence import Present
 
 _SHOWN = 10
 """How many lines of a kind are shown to people."""

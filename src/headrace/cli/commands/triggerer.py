@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
+from headrace.actions.observing import observed
 from headrace.actions.parts import Parts
-from headrace.actions.serving import Serving, serve_triggerer
+from headrace.actions.serving import serve_triggerer
 from headrace.cli.options import store_option
 from headrace.cli.serving import metrics_option, serve
 from headrace.settings import load_settings
@@ -22,6 +23,6 @@ def command(name: str, metrics_port: int | None, url: str | None) -> None:
     server = serve_triggerer(parts, name, is_announced=True)
     place = parts.store.database.display_name
     serve(
-        Serving(parts, [server], metrics_port),
+        observed(parts, [server], metrics_port),
         f"a triggerer with room for {settings.triggerer.capacity} triggers serves `{place}`; Ctrl-C stops it",
     )
