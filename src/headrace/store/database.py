@@ -43,11 +43,7 @@ _CONNECTING = {"connect_timeout": 10, "tcp_user_timeout": 10_000}
 _KEEPALIVES = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
 """In seconds: the same while an answer is waited for."""
 
-_ERROR_KINDS: dict[type[StoreError], str] = {
-    ConflictError: "conflict",
-    StoreUnreachableError: "unreachable",
-    StoreError: "locked",
-}
+_ERROR_KINDS = ((ConflictError, "conflict"), (StoreUnreachableError, "unreachable"), (StoreError, "locked"))
 
 BEGIN = Sql("[[sqlite: BEGIN IMMEDIATE]][[postgres: BEGIN]]")
 """SQLite has one writer: taking the lock first means that nothing read in the transaction can be stale."""
@@ -329,7 +325,7 @@ class Database:
             translated = self._translate(error)
             if translated is None:
                 raise
-            DATABASE_ERRORS.add(_ERROR_KINDS[type(translated)])
+            DATABASE_ERRORS.add(next(kind for type_, kind in _ERROR_KINDS if isinstance(translated, type_)))
             if isinstance(translated, StoreUnreachableError):
                 self._distrust_connections()
             raise translated from error
