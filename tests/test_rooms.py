@@ -11,7 +11,7 @@ import headrace
 
 PACKAGE = Path(headrace.__file__).parent
 
-GROUND_FLOOR = {"errors", "clock", "processes", "user_environment"}
+GROUND_FLOOR = {"errors", "clock", "metrics", "processes", "release", "trace_context", "user_environment"}
 """What every room may import."""
 
 MAY_IMPORT = {
@@ -23,6 +23,9 @@ MAY_IMPORT = {
     "settings": {"airflow_config"},
     "plugins": set(),
     "processes": set(),
+    "metrics": {"errors", "release"},
+    "release": set(),
+    "trace_context": set(),
     "user_environment": set(),
     "archives": set(),
     # what the user wrote
@@ -49,11 +52,20 @@ MAY_IMPORT = {
     "triggerer": {"store", "state", "handoff", "executor", "logs", "definition", "settings"},
     "operators": {"authoring", "authoring.dag", "authoring.dig", "definition", "handoff", "template"},
     "logs": {"settings", "plugins"},
+    "tracing": {"store"},
     "secrets": {"settings", "store", "logs"},
     # who asks and watches
     "actions": {
         *("archives", "authoring", "projects", "store", "state", "definition", "timetable", "settings", "secrets"),
-        *("agent", "scheduler", "triggerer", "executor", "handoff", "logs"),  # composed by `run` and `standalone`
+        *(
+            "agent",
+            "scheduler",
+            "tracing",
+            "triggerer",
+            "executor",
+            "handoff",
+            "logs",
+        ),  # composed by `run` and `standalone`
     },
     "api": {"actions", "store", "logs"},
     "web": set(),

@@ -81,10 +81,7 @@ __all__ = sorted([*_HOME_OF, "__version__"])
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        # Reading package metadata costs more than most commands do.
-        from importlib.metadata import version
-
-        return version("headrace")
+        return importlib.import_module("headrace.release").VERSION
     if name not in _HOME_OF:
         raise AttributeError(f"module `headrace` has no attribute `{name}`")
     value = globals()[name] = getattr(importlib.import_module(_HOME_OF[name]), name)

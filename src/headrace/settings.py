@@ -121,6 +121,14 @@ class TriggererSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MetricsSettings:
+    port: int | None = _setting(
+        None, "Where each long-running process serves its metrics to Prometheus.", shown="not at all", minimum=0
+    )
+    host: str = _setting("127.0.0.1", "The address on which it listens for that.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParserSettings:
     timeout_seconds: float = _setting(30.0, "How long loading one workflow file may take.", minimum=0.1)
     memory_mb: int = _setting(2048, "How much memory loading one workflow file may take.", minimum=64)
@@ -219,6 +227,7 @@ class Settings:
     agent: AgentSettings = field(default_factory=AgentSettings)
     scheduler: SchedulerSettings = field(default_factory=SchedulerSettings)
     triggerer: TriggererSettings = field(default_factory=TriggererSettings)
+    metrics: MetricsSettings = field(default_factory=MetricsSettings)
     parser: ParserSettings = field(default_factory=ParserSettings)
     limits: LimitsSettings = field(default_factory=LimitsSettings)
     notification: NotificationSettings = field(default_factory=NotificationSettings)
@@ -255,6 +264,7 @@ _SECTIONS: dict[str, Any] = {
     "agent": AgentSettings,
     "scheduler": SchedulerSettings,
     "triggerer": TriggererSettings,
+    "metrics": MetricsSettings,
     "parser": ParserSettings,
     "limits": LimitsSettings,
     "notification": NotificationSettings,

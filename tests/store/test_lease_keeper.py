@@ -26,7 +26,7 @@ class Holder:
         self.may_answer = threading.Event()
         self.may_answer.set()
         given = {"seconds": SECONDS, "renew_seconds": 0.05, "grace_seconds": 5.0, **options}
-        self.keeper = LeaseKeeper(store, holder="agent `a`", extend=self.extend, halt=self.halt, **given)
+        self.keeper = LeaseKeeper(store, kind="agent", name="a", extend=self.extend, halt=self.halt, **given)
 
     def start(self):
         self.began_at = time.monotonic()

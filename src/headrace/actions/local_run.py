@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from headrace.actions.local_session import LocalWish, abandon_orphans, begin_local_run
 from headrace.actions.parts import Parts
-from headrace.actions.serving import TriggererServer
+from headrace.actions.serving import Server, TriggererServer
 from headrace.actions.timekeeper import Timekeeper
 from headrace.actions.why import why
 from headrace.actions.why_task import Reason
@@ -35,6 +37,7 @@ from headrace.store import (
     save_file,
     version_of_attempt,
 )
+from headrace.trace_context import is_tracing_wanted
 from headrace.triggerer import Triggerer
 
 
@@ -180,6 +183,9 @@ class LocalRun:
         triggers = TriggererServer(triggerer)
         given = self._parts.settings.scheduler
         timekeeper = Timekeeper(self._parts.store, self._parts.clock, given.poll_seconds, check_slas=given.check_slas)
+        traces = self._traces()
+        for server in traces:
+            server.start()
         self._insist(agent.start)
         triggers.start()
         self._wake, self._served_by = agent.wake, (agent, triggerer)
@@ -196,6 +202,16 @@ class LocalRun:
             triggers.stop()
             # Tasks of other runs, which a store with several agents may have given us, end in peace.
             agent.stop(0.0 if self._is_private or self._must_end.is_set() else float("inf"))
+            for server in traces:
+                server.stop()
+
+    def _traces(self) -> list[Server]:
+        """What sends a trace of the run, if somebody wants one."""
+        if not is_tracing_wanted(os.environ):
+            return []
+        # Only then: a run of one small task should not wait for it.
+        exporter = import_module("headrace.tracing").trace_exporter(self._parts.store, os.environ)
+        return [] if exporter is None else [exporter]
 
     def _insist(self, work: Callable[[], None]) -> None:
         """The run is there, and nobody else would work on it because the database was away for a moment."""

@@ -46,14 +46,15 @@ def _all(tx: Transaction, run: RunRow) -> list[TaskRow]:
 
 def _of_run(tx: Transaction, run: RunRow, now: int) -> list[Reason]:
     if run.state == "queued":
-        return [_queued(tx, run, now)]
+        return [explain_queued(tx, run, now)]
     if run.state == "running":
         return _running(tx, run, now)
     paused = [_paused(run)] if run.is_paused else []
     return [*paused, _ended(run), *(_failure(task) for task in _own_failures(tx, run))]
 
 
-def _queued(tx: Transaction, run: RunRow, now: int) -> Reason:
+def explain_queued(tx: Transaction, run: RunRow, now: int) -> Reason:
+    """The sentence for a run that has not started."""
     since = max(run.created_at, run.run_after)
     begin = f"run {run.id} of `{run.workflow}` waits"
     if run.is_paused:

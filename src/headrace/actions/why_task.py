@@ -168,16 +168,30 @@ def _held_up(task: TaskRow, waiting: Waiting, since: int | None) -> Reason:
     return _reason(task, "past", text, since, hint=hint)
 
 
-def _scheduled(situation: Situation, task: TaskRow) -> Reason:
+def held_back(situation: Situation, task: TaskRow) -> HeldBack | None:
+    """What keeps a task that is ready from being taken; None: an agent is about to take it."""
     for check in (_paused, _pool, _active_tasks, _active_of_task, _no_agent, _slots):
         found = check(situation, task)
         if found is not None:
-            kind, text, hint = found
-            return _reason(
-                task, kind, f"waits since {instant(task.scheduled_at)}: {text}", task.scheduled_at, hint=hint
-            )
+            return HeldBack(*found)
+    return None
+
+
+def _scheduled(situation: Situation, task: TaskRow) -> Reason:
+    found = held_back(situation, task)
+    if found is not None:
+        text = f"waits since {instant(task.scheduled_at)}: {found.text}"
+        return _reason(task, found.kind, text, task.scheduled_at, hint=found.hint)
     text = f"is ready since {instant(task.scheduled_at)}: an agent is about to take it"
     return _reason(task, "starting", text, task.scheduled_at)
+
+
+class HeldBack(NamedTuple):
+    """A limit, a pause or a missing agent."""
+
+    kind: str
+    text: str
+    hint: str | None
 
 
 _Found = tuple[str, str, str | None] | None

@@ -27,8 +27,18 @@ from headrace.executor import Executor
 from headrace.executor.verdicts import stopped
 from headrace.handoff import TaskRequest, TaskResult, errand_id, is_errand
 from headrace.logs import log_folder, log_name
+from headrace.metrics import tick_ended, tick_failed
+from headrace.metrics.catalogue import (
+    AGENT_SLOTS,
+    AGENT_SLOTS_USED,
+    ERRANDS_ENDED,
+    RESULTS_WAITING,
+    STALE_RESULTS,
+    TASK_LAG,
+    TRIES_ENDED,
+)
 from headrace.processes import is_alive, place
-from headrace.state import INLINE_QUEUE
+from headrace.state import INLINE_QUEUE, Task
 from headrace.store import (
     Claim,
     Committed,
@@ -42,6 +52,7 @@ from headrace.store import (
     end_errand,
     extend_lease,
     follow_past,
+    give_up,
     held_tasks,
     live_processes,
     record_results,
@@ -136,7 +147,8 @@ class Agent:
         self.name = options.name or f"{socket.gethostname()}:{os.getpid()}"
         self._lease = LeaseKeeper(
             store,
-            holder=f"agent `{self.name}`",
+            kind="agent",
+            name=self.name,
             seconds=options.lease_seconds,
             renew_seconds=options.renew_seconds,
             grace_seconds=options.kill_grace_seconds,
@@ -211,11 +223,14 @@ class Agent:
             return self._commit_and_claim(must_look)
         except StoreError as error:
             # Nothing is lost: the reports stay here and the claim is made again.
+            tick_failed("agent")
+            RESULTS_WAITING.set(len(self._unreported))
             self._must_look.set()
             self._may_hold_unknown = True
             self._stop.wait(self._store.outage.met(error, self._options.retry_seconds))
             return 0
         except Exception:
+            tick_failed("agent")
             _log.exception("could not commit %d results at once; each is tried alone", len(self._unreported))
             return self._commit_one_by_one()
 
@@ -236,12 +251,18 @@ class Agent:
             self._stop_what_must_stop()
         if self._may_hold_unknown:
             self._hand_back_unknown()
-        reports = self._unreported
+        reports, began = self._unreported, time.perf_counter()
         committed, requests = self._store.transact(lambda tx: self._transact(tx, reports))
         self._unreported = self._unreported[len(reports) :]
-        for report in committed.stale if committed is not None else ():
+        tick_ended("agent", began, len(reports))
+        stale = committed.stale if committed is not None else []
+        _count([report for report in reports if report not in stale] if stale else reports)
+        for report in stale:
+            STALE_RESULTS.add()
             _log.info("task %d: a stale result changed nothing", report.result.task_id)
         self._submit(requests)
+        AGENT_SLOTS_USED.set(len(self._running))
+        RESULTS_WAITING.set(len(self._unreported))
         self._committed_at = time.monotonic()
         if self._has_nudged:
             self._follow_past()
@@ -288,6 +309,7 @@ class Agent:
         if committed is not None:
             left = committed.scheduled + committed.scheduled_inline - len(claims)
             tx.should_notify = tx.should_notify or left > 0 or graph.has_timers or bool(committed.ended_attempts)
+        tx.after_commit += [partial(_note_lag, task, graph.now) for task, _ in claims]
         requests = self._requests.build(tx, claims, self._log_paths(tx, claims), self._options.kill_grace_seconds)
         return committed, [*errands, *requests]
 
@@ -378,6 +400,7 @@ class Agent:
         self.id = self._store.transact(announce)
         self._lease_until = self._now() + lease
         self._lease.begin(began_at)
+        AGENT_SLOTS.set(self._options.slots)
 
     def _make_sure_of_lease(self) -> None:
         """With nothing running, a lease that ran out is renewed before it is needed.
@@ -456,7 +479,17 @@ def _give_up_dead_neighbours(tx: Transaction, now: int) -> None:
     """Processes of this place that are dead need no lease to run out before their tasks are rescued."""
     for agent_id, pid in live_processes(tx, place()):
         if pid != os.getpid() and not is_alive(pid):
-            resign(tx, agent_id, now)
+            give_up(tx, agent_id, now)
+
+
+def _count(reports: Sequence[Report]) -> None:
+    for report in reports:
+        (ERRANDS_ENDED if is_errand(report.result.task_id) else TRIES_ENDED).add(report.result.outcome)
+
+
+def _note_lag(task: Task, now: int) -> None:
+    if task.scheduled_at is not None:
+        TASK_LAG.observe((now - task.scheduled_at) / 1e6, task.queue)
 
 
 def _record_alone(report: Report, now: int, max_tasks: int, tx: Transaction) -> None:

@@ -14,6 +14,7 @@ import click
 from headrace.cli.crash import report_crash
 from headrace.cli.digdag_options import accept_digdag_options
 from headrace.errors import HeadraceError, did_you_mean
+from headrace.release import VERSION
 
 USAGE_EXIT = 2
 INTERRUPT_EXIT = 130
@@ -61,6 +62,7 @@ COMMANDS = {
     "sla-misses": "List tasks and runs that were not done in time.",
     "standalone": "Scheduler, agent and triggerer in one, watching folders of workflows.",
     "start": "Start a run of a project's workflow for a time.",
+    "status": "Show who is alive, what is late and why.",
     "tasks": "List the tasks of a run.",
     "trigger": "Start a run of a workflow now.",
     "triggerer": "Run what deferred tasks wait for.",
@@ -135,10 +137,7 @@ class HeadraceUsage(HeadraceError):
 
 def _print_version(ctx: click.Context, _parameter: click.Parameter, is_asked: bool) -> None:
     if is_asked:
-        # Reading the package's metadata takes longer than everything else that a start needs.
-        from importlib.metadata import version
-
-        click.echo(version("headrace"))
+        click.echo(VERSION)
         ctx.exit()
 
 

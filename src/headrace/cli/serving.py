@@ -22,6 +22,11 @@ drain_option = click.option(
     help="How long running tasks may go on after a signal; else `agent.drain_seconds`.",
 )  # fmt: skip
 
+metrics_option = click.option(
+    "--metrics-port", type=click.IntRange(0, 65_535), metavar="PORT",
+    help="Serve metrics to Prometheus on this port; else `metrics.port`. 0 takes any that is free.",
+)  # fmt: skip
+
 
 def serve(serving: Serving, status: str) -> None:
     """Start, say so in one line, wait for a signal, drain."""

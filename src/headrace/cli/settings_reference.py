@@ -31,6 +31,7 @@ _SECTIONS = {
     "agent": "Agents",
     "scheduler": "Schedulers",
     "triggerer": "Triggerers",
+    "metrics": "Metrics",
     "parser": "Loading workflow files",
     "limits": "Limits",
     "notification": "Notifications",

@@ -19,6 +19,7 @@ from headrace.executor.questions import answer_loading
 from headrace.executor.workers import Try, Worker, signal_group
 from headrace.executor.zygotes import Zygote, ZygoteKey, zygote_key
 from headrace.handoff import Ask, Exited, Forked, ForkFailed, FromZygote, Loaded, LoadFailed, Source
+from headrace.metrics.catalogue import FORKS, FORKS_FAILED, ZYGOTES, ZYGOTES_STARTED
 from headrace.processes import is_child
 
 log = logging.getLogger("headrace.executor")
@@ -99,6 +100,8 @@ class Fleet:
     def _launch(self, source: Source) -> Zygote:
         zygote = Zygote(source, self._content_of(source), self._programs.get(source.language), self._options)
         self._zygotes[zygote.key] = zygote
+        ZYGOTES_STARTED.add()
+        ZYGOTES.set(len(self._zygotes))
         self._loop.watch(zygote.output, partial(self._read_output, zygote))
         self._loop.watch_connection(zygote.control, partial(self._hear, zygote))
         seconds = self._options.load_timeout_seconds
@@ -122,6 +125,7 @@ class Fleet:
 
     def _remove(self, zygote: Zygote) -> None:
         del self._zygotes[zygote.key]
+        ZYGOTES.set(len(self._zygotes))
         self._loop.timers.drop(zygote)
         self._loop.forget(zygote.output)
         self._loop.forget(zygote.control.socket)
@@ -163,6 +167,7 @@ class Fleet:
             self._lose(zygote, "could not start a task process: this process has too many open files")
             return
         zygote.adopt(worker)
+        FORKS.add()
         self._loop.watch_connection(worker.connection, partial(self._owner.hear, zygote, worker))
         if zygote.waiting:
             self._owner.dispatch(zygote)
@@ -174,6 +179,7 @@ class Fleet:
 
     def _fork_failed(self, zygote: Zygote, message: ForkFailed) -> None:
         zygote.forks_failed(message.count)
+        FORKS_FAILED.add(count=message.count)
         attempts = [zygote.waiting.popleft() for _ in range(min(message.count, len(zygote.waiting)))]
         self._owner.give_up(attempts, partial(verdicts.not_started, message=message.message))
 

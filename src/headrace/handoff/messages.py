@@ -45,6 +45,8 @@ class RunContext(Data, frozen=True, kw_only=True):
     attempt_id: int = 0
     attempt_number: int = 1
     attempt_name: str = ""
+    created_at: datetime | None = None
+    """When the attempt was made; unlike its start, that stays when it is cleared."""
     logical_time: datetime | None = None
     previous_time: datetime | None = None
     """For a run that the schedule or a backfill started: the logical time of the one before, if there was one."""

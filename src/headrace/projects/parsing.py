@@ -21,6 +21,7 @@ import msgspec
 
 from headrace.authoring import SlotQuestion
 from headrace.handoff import Answer, Ask, Reader, send
+from headrace.metrics.catalogue import FILE_SECONDS, FILES_LOADED
 from headrace.projects.outcome import ParsedFile, ParseReply, ParseRequest, hiding, parsed_file
 from headrace.user_environment import environment_of_user_code
 
@@ -152,6 +153,8 @@ class ParsePool:
 
     def _finish(self, worker: _Worker) -> ParsedFile:
         result = worker.result()
+        FILE_SECONDS.observe(time.monotonic() - worker.started_at)
+        FILES_LOADED.add("error" if result.error is not None else "ok")
         if worker.is_alive:
             self._idle.append(worker)
         else:
@@ -173,6 +176,7 @@ class _Worker:
         self._answers = answers
         self.socket, theirs = socket.socketpair()
         self.is_alive = True
+        self.started_at = 0.0
         self.deadline = 0.0
         self._reader: Reader[ParseReply | Ask] = Reader(ParseReply | Ask)
         self._request: ParseRequest | None = None
@@ -189,7 +193,8 @@ class _Worker:
 
     def start(self, request: ParseRequest) -> None:
         self._request, self._reply = request, None
-        self.deadline = time.monotonic() + request.timeout_seconds + _SPARE_SECONDS
+        self.started_at = time.monotonic()
+        self.deadline = self.started_at + request.timeout_seconds + _SPARE_SECONDS
         # A process that has died in the meantime is noticed when its answer is read.
         with contextlib.suppress(ConnectionError):
             send(self.socket, request)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from headrace.clock import Clock, to_micros
 from headrace.errors import HeadraceError, StoreError
+from headrace.metrics import tick_ended, tick_failed
 from headrace.projects.files import Discovery, find_files
 from headrace.projects.parsing import DEFAULT_LOADER, Answers, ParsePool
 from headrace.projects.saving import SavedFile, save_parsed
@@ -115,11 +117,15 @@ class ProjectSync:
     def _insist(self, known: _Known, changed: set[str]) -> None:
         while not self._stopped.is_set():
             try:
-                self._look(known, changed)
+                began = time.perf_counter()
+                saved = self._look(known, changed)
+                tick_ended("project sync", began, len(saved))
                 return
             except StoreError as error:
+                tick_failed("project sync")
                 self._stopped.wait(self._store.outage.met(error, _RETRY_SECONDS))
             except HeadraceError as error:
+                tick_failed("project sync")
                 _log.warning("could not save project `%s`: %s", known.folder.name, error.message)
                 self._stopped.wait(_RETRY_SECONDS)
 

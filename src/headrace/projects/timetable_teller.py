@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from headrace.authoring import SlotQuestion, ToldSlot
 from headrace.clock import Clock, from_micros, to_micros
 from headrace.errors import HeadraceError, StoreError
+from headrace.metrics import tick_ended, tick_failed
 from headrace.projects.parsing import Answers, ParsePool
 from headrace.settings import ParserSettings
 from headrace.store import (
@@ -68,11 +70,14 @@ class TimetableTeller:
 
     def _live(self) -> None:
         while not self._must_end.is_set():
+            began = time.perf_counter()
             try:
-                self.tick()
+                tick_ended("timetable teller", began, self.tick())
             except StoreError as error:
+                tick_failed("timetable teller")
                 self._store.outage.met(error)
             except HeadraceError as error:
+                tick_failed("timetable teller")
                 _log.warning("could not ask timetables: %s", error.message)
             self._is_news.wait(_POLL_SECONDS)
             self._is_news.clear()

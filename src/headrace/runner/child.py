@@ -32,6 +32,8 @@ from headrace.runner.termination import (
     stop_listening,
 )
 from headrace.runner.trying import framed_result, run_guarded
+from headrace.trace_context import VARIABLE as TRACEPARENT
+from headrace.trace_context import TracedAttempt, is_tracing_wanted
 
 Run = Callable[[Any, TaskRequest, Channel], TaskResult]
 
@@ -83,6 +85,7 @@ def _serve(line: Line, run: Run, file: Any) -> None:
 def _run_one(line: Line, run: Run, file: Any, request: TaskRequest) -> None:
     channel = SocketChannel(line)
     try:
+        _tell_trace(request)
         result = run_guarded(run, file, request, channel)
         stop_listening()
     except TaskTerminated:
@@ -92,6 +95,14 @@ def _run_one(line: Line, run: Run, file: Any, request: TaskRequest) -> None:
     data = framed_result(request, result, line.limit_bytes)
     flush_console()
     line.send(data)
+
+
+def _tell_trace(request: TaskRequest) -> None:
+    """Let spans that user code makes be children of the try's own."""
+    run = request.run
+    if run.created_at is not None and is_tracing_wanted(os.environ):
+        attempt = TracedAttempt(run.project, run.workflow, run.run_id, run.attempt_number, run.created_at)
+        os.environ[TRACEPARENT] = attempt.traceparent(request.task_id, request.fence)
 
 
 class Rehearsal(NamedTuple):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from headrace.clock import Clock, from_micros, to_micros
 from headrace.errors import ConflictError, HeadraceError, StoreError
+from headrace.metrics import tick_ended, tick_failed
 from headrace.scheduler.age_keeper import AgeKeeper
 from headrace.scheduler.deadline_keeper import DeadlineKeeper
 from headrace.scheduler.past_follower import PastFollower
@@ -141,11 +143,13 @@ class Scheduler:
         return sum(self._serve(beat, now) for beat in self._beats if beat.due_at <= now)
 
     def _serve(self, beat: _Beat, now: datetime) -> int:
+        began = time.perf_counter()
         try:
             done = beat.service.tick(now)
         except ConflictError as error:
             _log.warning("the %s could not do its work: %s", beat.service.name, error.message)
         except StoreError:
+            tick_failed(beat.service.name)
             raise
         except HeadraceError as error:
             _log.warning("the %s could not do its work: %s", beat.service.name, error.message)
@@ -153,8 +157,10 @@ class Scheduler:
             # A mistake in one service must not stop the others.
             _log.exception("the %s could not do its work", beat.service.name)
         else:
+            tick_ended(beat.service.name, began, done)
             beat.rest(now, done)
             return done if beat.pause_seconds == 0 else 0
+        tick_failed(beat.service.name)
         beat.fail(now)
         return 0
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from functools import partial
 
 from headrace.clock import Clock, SystemClock, to_micros
+from headrace.metrics.catalogue import LEASES_LOST, LEASES_RENEWED
 from headrace.processes import place
 from headrace.store import Store, Transaction, extend_lease, register, resign
 
@@ -39,7 +40,9 @@ class Presence:
     def _renew(self, now: int) -> bool:
         if self.id is None:
             return False
-        return self._store.transact(partial(extend_lease, agent_id=self.id, now=now, lease_micros=self._lease))
+        is_held = self._store.transact(partial(extend_lease, agent_id=self.id, now=now, lease_micros=self._lease))
+        (LEASES_RENEWED if is_held else LEASES_LOST).add("scheduler")
+        return is_held
 
     def _enter(self, tx: Transaction, now: int) -> int:
         return register(

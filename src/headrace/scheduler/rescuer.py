@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import partial
 
 from headrace.clock import to_micros
+from headrace.metrics.catalogue import PROCESSES_GIVEN_UP, TASKS_RESCUED
 from headrace.processes import is_alive, place
 from headrace.state import State
 from headrace.store import (
@@ -17,13 +18,13 @@ from headrace.store import (
     Store,
     Transaction,
     expire_leases,
+    give_up,
     has_expired_leases,
     has_lost_errands,
     has_lost_tasks,
     live_processes,
     rescue_errands,
     rescue_tasks,
-    resign,
 )
 
 _log = logging.getLogger("headrace.scheduler")
@@ -83,7 +84,8 @@ class Rescuer:
         with self._store.read() as tx:
             dead = {agent_id: pid for agent_id, pid in live_processes(tx, place()) if not is_alive(pid)}
         if dead:
-            self._store.transact(partial(_resign, agent_ids=dead, now=now))
+            self._store.transact(partial(_give_up, agent_ids=dead, now=now))
+            PROCESSES_GIVEN_UP.add("dead", count=len(dead))
         return {agent_id: f"{{who}} (process {pid}) is dead" for agent_id, pid in dead.items()}
 
     def _give_up_silent(self, now: int) -> dict[int, str]:
@@ -92,6 +94,7 @@ class Rescuer:
         if self._patience.is_asked_for(now) or not has_expired:
             return {}
         silent = self._store.transact(partial(expire_leases, now=now))
+        PROCESSES_GIVEN_UP.add("silent", count=len(silent))
         return {
             one.id: f"{one.kind} `{one.name}` silent for {one.silent_seconds:.0f} s (limit {one.limit_seconds:.0f} s)"
             for one in silent
@@ -105,6 +108,7 @@ class Rescuer:
                     return rescued
             batch = self._store.transact(partial(self._rescue_batch, now=now))
             rescued += batch
+            TASKS_RESCUED.add(count=len(batch))
             if len(batch) < self._batch_size:
                 return rescued
 
@@ -139,6 +143,6 @@ def _verb(fate: str, count: int) -> str:
     return f"is {fate}" if count == 1 else f"are {fate}"
 
 
-def _resign(tx: Transaction, agent_ids: Iterable[int], now: int) -> None:
+def _give_up(tx: Transaction, agent_ids: Iterable[int], now: int) -> None:
     for agent_id in agent_ids:
-        resign(tx, agent_id, now)
+        give_up(tx, agent_id, now)

@@ -11,6 +11,7 @@ from headrace.store.agents import (
     expire_leases,
     extend_lease,
     forget_agents,
+    give_up,
     has_expired_leases,
     has_lost_tasks,
     held_tasks,
@@ -154,6 +155,7 @@ from headrace.store.reading import (
     current_version_of,
     failed_tasks,
     get_run,
+    get_tasks,
     last_event_id,
     list_edges,
     list_events,
@@ -178,6 +180,7 @@ from headrace.store.reading import (
 )
 from headrace.store.requests import Requests, RunInfo
 from headrace.store.results import Committed, Report, record_results
+from headrace.store.run_endings import RunEndings
 from headrace.store.run_graph import RunGraph
 from headrace.store.runs import (
     cancel_attempt,
@@ -306,6 +309,7 @@ __all__ = [
     "Rescued",
     "RunChange",
     "RunChoice",
+    "RunEndings",
     "RunGraph",
     "RunInfo",
     "RunRow",
@@ -380,6 +384,8 @@ __all__ = [
     "get_memo",
     "get_run",
     "get_schedule",
+    "get_tasks",
+    "give_up",
     "has_due_schedules",
     "has_due_tasks",
     "has_expired_leases",

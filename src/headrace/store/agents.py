@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from headrace.handoff import TaskError
+from headrace.release import VERSION
 from headrace.state import HELD, Actor, Task
 from headrace.store.database import Transaction
 from headrace.store.results import Committed, fail_tasks
@@ -15,12 +16,13 @@ from headrace.store.sql import Sql
 
 REGISTER = Sql(
     """
-    INSERT INTO agent (kind, name, place, pid, slots, queues, started_at, renewed_at, lease_until, is_lost)
-    VALUES (:kind, :name, :place, :pid, :slots, :queues, :now, :now, :until, :no) RETURNING id
+    INSERT INTO agent (kind, name, place, pid, slots, queues, started_at, renewed_at, lease_until, is_lost, version)
+    VALUES (:kind, :name, :place, :pid, :slots, :queues, :now, :now, :until, :no, :version) RETURNING id
     """
 )
 RENEW = Sql("UPDATE agent SET renewed_at = :now, lease_until = :until WHERE id = :id AND NOT is_lost")
 RESIGN = Sql("UPDATE agent SET is_lost = :yes, lease_until = :now WHERE id = :id")
+GIVE_UP = Sql("UPDATE agent SET is_lost = :yes, lost_at = :now WHERE id = :id AND NOT is_lost")
 HELD_BY = Sql(
     """
     SELECT task.id, task.fence, task.state, attempt.is_cancel_requested, task.attempt_id
@@ -32,7 +34,7 @@ IS_EXPIRED = Sql("SELECT 1 FROM agent WHERE NOT is_lost AND lease_until < :now L
 # One statement, so that an agent which renews at the same moment is not given up.
 EXPIRE = Sql(
     """
-    UPDATE agent SET is_lost = :yes WHERE NOT is_lost AND lease_until < :now
+    UPDATE agent SET is_lost = :yes, lost_at = :now WHERE NOT is_lost AND lease_until < :now
     RETURNING id, kind, name, renewed_at, lease_until
     """
 )
@@ -96,7 +98,7 @@ def register(
     """Announce a process and give it its first lease. Every start of a process is a new entry."""
     parameters = {
         "kind": kind, "name": name, "place": place, "pid": pid, "slots": slots, "now": now,
-        "queues": msgspec.json.encode(queues).decode(), "until": now + lease_micros, "no": False,
+        "queues": msgspec.json.encode(queues).decode(), "until": now + lease_micros, "no": False, "version": VERSION,
     }  # fmt: skip
     ((agent_id,),) = tx.run(REGISTER, parameters)
     return int(agent_id)
@@ -110,6 +112,11 @@ def extend_lease(tx: Transaction, agent_id: int, now: int, lease_micros: int) ->
 def resign(tx: Transaction, agent_id: int, now: int) -> None:
     """A process stops cleanly; whatever it still holds is rescued at once."""
     tx.change(RESIGN, {"id": agent_id, "now": now, "yes": True})
+
+
+def give_up(tx: Transaction, agent_id: int, now: int) -> None:
+    """A process was found dead; whatever it held is rescued at once."""
+    tx.change(GIVE_UP, {"id": agent_id, "now": now, "yes": True})
 
 
 def held_tasks(tx: Transaction, agent_id: int) -> list[Held]:

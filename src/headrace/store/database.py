@@ -18,6 +18,7 @@ from sqlalchemy import exc as sa_errors
 from sqlalchemy.pool import NullPool
 
 from headrace.errors import ConflictError, StoreError, StoreUnreachableError
+from headrace.metrics.catalogue import CONNECTIONS, DATABASE_ERRORS
 from headrace.store.outage import Outage
 from headrace.store.postgres_line import PostgresLine
 from headrace.store.sql import Check, Sql
@@ -43,6 +44,7 @@ _CONNECTING = {"connect_timeout": 10, "tcp_user_timeout": 10_000}
 _KEEPALIVES = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
 """In seconds: the same while an answer is waited for."""
 
+_ERROR_KINDS = ((ConflictError, "conflict"), (StoreUnreachableError, "unreachable"), (StoreError, "locked"))
 
 BEGIN = Sql("[[sqlite: BEGIN IMMEDIATE]][[postgres: BEGIN]]")
 """SQLite has one writer: taking the lock first means that nothing read in the transaction can be stale."""
@@ -275,6 +277,7 @@ class Database:
         if connection is None or connection.closed or connection.invalidated:
             self._local.outages = self._outages
             connection = self._local.connection = self._engine.connect()
+            CONNECTIONS.add()
             driver = connection.connection.driver_connection
             self._local.line = SqliteLine(driver) if self.dialect == "sqlite" else PostgresLine(driver)
         return Transaction(self, connection, self._local.line)
@@ -327,6 +330,7 @@ class Database:
             translated = self._translate(error)
             if translated is None:
                 raise
+            DATABASE_ERRORS.add(next(kind for type_, kind in _ERROR_KINDS if isinstance(translated, type_)))
             if isinstance(translated, StoreUnreachableError):
                 self._distrust_connections()
             raise translated from error

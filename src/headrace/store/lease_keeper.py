@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 
 from headrace.errors import HeadraceError, StoreError
+from headrace.metrics.catalogue import LEASES_LOST, LEASES_RENEWED, RENEWALS_FAILED, STOPPED_IN_TIME
 from headrace.store.store import Store
 
 _log = logging.getLogger("headrace.leases")
@@ -39,7 +40,8 @@ class LeaseKeeper:
         self,
         store: Store,
         *,
-        holder: str,
+        kind: str,
+        name: str,
         seconds: float,
         renew_seconds: float,
         grace_seconds: float,
@@ -48,7 +50,8 @@ class LeaseKeeper:
     ) -> None:
         """`extend` renews the lease in the store; False: others were told that its holder is gone."""
         self._store = store
-        self._holder = holder
+        self._kind = kind
+        self._holder = f"{kind} `{name}`"
         self._seconds = seconds
         self._renew_seconds = renew_seconds
         self._extend = extend
@@ -96,7 +99,9 @@ class LeaseKeeper:
         at = time.monotonic()
         if self._extend():
             self._renewed_at = at
+            LEASES_RENEWED.add(self._kind)
         else:
+            LEASES_LOST.add(self._kind)
             self.is_lost.set()
 
     def _renew_forever(self, on_renewed: Callable[[], None]) -> None:
@@ -106,6 +111,7 @@ class LeaseKeeper:
             try:
                 self.renew()
             except StoreError as error:
+                RENEWALS_FAILED.add(self._kind)
                 wait = min(wait, self._seconds * _RETRY_SHARE, self._store.outage.met(error))
                 continue
             except HeadraceError as error:
@@ -125,6 +131,7 @@ class LeaseKeeper:
     def _end_in_time(self) -> None:
         silent = time.monotonic() - self._renewed_at
         if count := self._halt(signal.SIGTERM):
+            STOPPED_IN_TIME.add(self._kind, count=count)
             message = "%s could not renew its lease for %.1f s (limit %g s): what it runs is stopped (%d)"
             _log.warning(message, self._holder, silent, self._seconds, count)
         self._kill_after_grace()

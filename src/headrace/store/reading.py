@@ -82,6 +82,7 @@ TASKS_BY_KEY = Sql(
     f"{_TASK} WHERE task.attempt_id = :attempt_id AND NOT task.is_superseded AND task.key = :key"
     " ORDER BY task.map_index"
 )
+TASKS_BY_ID = Sql(f"{_TASK} WHERE task.id IN :ids[] ORDER BY task.id")
 TASK_KEYS = Sql("SELECT DISTINCT key FROM task WHERE attempt_id = :attempt_id AND NOT is_superseded")
 UPSTREAM = Sql(
     f"""{_TASK} WHERE task.id [[sqlite: IN]] [[postgres: = ANY(ARRAY]]
@@ -417,6 +418,11 @@ def failed_tasks(tx: Transaction, attempt_id: int) -> list[TaskRow]:
 def tasks_with_key(tx: Transaction, attempt_id: int, key: str) -> list[TaskRow]:
     """A task and, if it is mapped, its instances."""
     return [TaskRow(*row) for row in tx.run(TASKS_BY_KEY, {"attempt_id": attempt_id, "key": key})]
+
+
+def get_tasks(tx: Transaction, ids: Sequence[int]) -> list[TaskRow]:
+    """Tasks of any attempts."""
+    return [TaskRow(*row) for row in tx.run(TASKS_BY_ID, {"ids": list(ids)})]
 
 
 def task_keys(tx: Transaction, attempt_id: int) -> list[str]:

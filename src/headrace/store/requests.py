@@ -22,7 +22,8 @@ from headrace.store.sql import Sql
 RUN_OF_ATTEMPT = Sql(
     """
     SELECT run.id, run.key, run.type, run.logical_at, run.interval_start, run.interval_end, run.run_after, run.params,
-           attempt.plan, attempt.number, attempt.name, attempt.started_at, attempt.workflow_version_id, workflow.name
+           attempt.plan, attempt.number, attempt.name, attempt.created_at, attempt.started_at,
+           attempt.workflow_version_id, workflow.name
     FROM attempt JOIN run ON run.id = attempt.run_id JOIN workflow ON workflow.id = run.workflow_id
     WHERE attempt.id = :id
     """
@@ -216,7 +217,7 @@ def _shorten(cache: OrderedDict[Any, Any], limit: int) -> None:
 
 def _load_run(tx: Transaction, attempt_id: int) -> RunInfo:
     ((*row, version_id, workflow_name),) = tx.run(RUN_OF_ATTEMPT, {"id": attempt_id})
-    run_id, key, type_, logical, start, end, run_after, params, plan, number, name, started_at = row
+    run_id, key, type_, logical, start, end, run_after, params, plan, number, name, created_at, started_at = row
     version = tx.shared(Definitions).version(tx, version_id)
     context = RunContext(
         project=version.project_name,
@@ -228,6 +229,7 @@ def _load_run(tx: Transaction, attempt_id: int) -> RunInfo:
         attempt_id=attempt_id,
         attempt_number=number,
         attempt_name=name,
+        created_at=_instant(created_at),
         logical_time=_instant(logical),
         previous_time=_previous_time(tx, run_id, type_, logical),
         interval_start=_instant(start),

@@ -36,6 +36,7 @@ from headrace.store.past_reading import insert_nudges, run_before
 from headrace.store.pausing import pause_after_failures
 from headrace.store.question_rows import close_questions, insert_questions
 from headrace.store.resuming import find_carried_over
+from headrace.store.run_endings import RunEndings
 from headrace.store.sql import Sql
 from headrace.store.task_rows import SELECTED, insert_events, insert_tasks, to_task, update_tasks
 from headrace.store.trigger_rows import insert_triggers, release_triggers
@@ -422,6 +423,8 @@ class RunGraph:
             self._tx.write_each(UPDATE_RUNS, rows)
         for attempt in attempts:
             attempt.is_changed = False
+            if attempt.ended_at == self._now:
+                self._tx.shared(RunEndings).note(self._tx, attempt)
             workflow = self.workflow(attempt.id)
             drop_met(self._tx, attempt, workflow)
             if attempt.state == "failed" and workflow.max_consecutive_failures:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
 from headrace.clock import from_micros
 from headrace.definition import Node, Workflow
 from headrace.errors import NotFoundError, StateError
+from headrace.metrics.catalogue import RUN_LAG
 from headrace.state import Actor, Advance, Attempt, Event, State, for_time, grow_tasks
 from headrace.store.backfills import startable_backfills
 from headrace.store.database import Reply, Transaction
@@ -23,7 +25,7 @@ from headrace.store.sql import Sql
 _QUEUED = "run.state IN ('queued', 'running') AND run.state <> 'running'"
 STARTABLE = Sql(
     f"""
-    SELECT attempt.id FROM attempt JOIN run ON run.id = attempt.run_id
+    SELECT attempt.id, run.type, run.run_after FROM attempt JOIN run ON run.id = attempt.run_id
     WHERE run.workflow_id = :workflow_id AND {_QUEUED} AND attempt.state = 'queued'
       AND run.run_after <= :now AND run.backfill_id IS NULL
     ORDER BY run.run_after, run.id LIMIT :limit [[postgres: FOR UPDATE OF attempt SKIP LOCKED]]
@@ -58,6 +60,8 @@ class _Lane(NamedTuple):
     backfill_id: int
     """0: of no backfill."""
     attempt_ids: list[int]
+    due: Sequence[tuple[int, str, int]] = ()
+    """Of no backfill: the attempts with the types of their runs and when those were due."""
 
 
 def start_queued_runs(tx: Transaction, workflow_id: int, now: int, limit: int = 100) -> Committed | None:
@@ -79,13 +83,19 @@ def start_queued_runs_of(
     graph.lock(attempt_id for lane in lanes for attempt_id in lane.attempt_ids)
     tx.shared(Definitions).load(tx, [attempt.workflow_version_id for attempt in graph.attempts])
     running = [(lane, _ask_running(tx, lane, graph.attempt(lane.attempt_ids[0]))) for lane in lanes]
-    starting = [
-        graph.attempt(attempt_id)
+    starting = {
+        attempt_id: graph.attempt(attempt_id)
         for lane, reply in running
         for attempt_id in lane.attempt_ids[: _room(graph.attempt(lane.attempt_ids[0]), reply)]
-    ]
+    }
     advance = Advance(graph)
-    _start(tx, graph, advance, starting)
+    _start(tx, graph, advance, list(starting.values()))
+    tx.after_commit += [
+        partial(_note_lag, type_, now - run_after)
+        for lane in lanes
+        for attempt_id, type_, run_after in lane.due
+        if attempt_id in starting
+    ]
     committed = settle_and_flush(advance, graph)
     tx.should_notify = tx.should_notify or committed.scheduled + committed.scheduled_inline > 0
     return committed
@@ -101,10 +111,15 @@ def _lanes(tx: Transaction, workflow_ids: Collection[int], now: int, limit: int)
     ]
     lanes = []
     for workflow_id, has_backfill, reply in asked:
-        lanes += [_Lane(workflow_id, 0, [row[0] for row in reply.rows()])]
+        due = reply.rows()
+        lanes += [_Lane(workflow_id, 0, [row[0] for row in due], due)]
         if has_backfill:
             lanes += [_Lane(workflow_id, *lane) for lane in startable_backfills(tx, workflow_id, now, limit)]
     return [lane for lane in lanes if lane.attempt_ids]
+
+
+def _note_lag(type_: str, micros: int) -> None:
+    RUN_LAG.observe(micros / 1e6, type_)
 
 
 def start_attempt(tx: Transaction, attempt_id: int, now: int) -> Committed:

@@ -502,6 +502,8 @@ agent = Table(
     Column("renewed_at", Instant, nullable=False),
     Column("lease_until", Instant, nullable=False),
     Column("is_lost", Boolean, nullable=False, default=False, comment="stopped, or its lease ran out and was taken"),
+    Column("lost_at", Instant, comment="when others gave it up; NULL: it lives, or stopped by itself"),
+    Column("version", Text, comment="of the release that it runs"),
     Index("ix_agent_lease", "lease_until", **_where("NOT is_lost")),
 )
 

@@ -26,6 +26,12 @@ from headrace.executor.loop import Loop
 from headrace.executor.questions import answer
 from headrace.handoff import Asked, Fired, FromTriggers, Logged, Stopped, StopTrigger, TaskError
 from headrace.logs import USUAL_RULES, Masker, MaskingRules
+from headrace.metrics import tick_ended, tick_failed
+from headrace.metrics.catalogue import (
+    TRIGGER_PROCESSES_DIED,
+    TRIGGERS_FIRED,
+    TRIGGERS_RUNNING,
+)
 from headrace.processes import place
 from headrace.store import (
     ClaimedTrigger,
@@ -108,7 +114,8 @@ class Triggerer:
         self.name = options.name or f"{socket.gethostname()}:{os.getpid()}"
         self._lease = LeaseKeeper(
             store,
-            holder=f"triggerer `{self.name}`",
+            kind="triggerer",
+            name=self.name,
             seconds=options.lease_seconds,
             renew_seconds=options.renew_seconds,
             grace_seconds=_STOP_SECONDS,
@@ -177,13 +184,17 @@ class Triggerer:
         self._loop.step(0.0 if self._must_look.is_set() or self._told else timeout_seconds)
         if self._must_look.is_set():
             self._stop.wait(_COALESCE_SECONDS)
+        began = time.perf_counter()
         try:
-            self._commit()
+            fired = self._commit()
             self._look()
+            tick_ended("triggerer", began, fired)
         except StoreError as error:
+            tick_failed("triggerer")
             self._must_look.set()
             self._may_hold_unknown = True
             self._stop.wait(self._store.outage.met(error, self._options.retry_seconds))
+        TRIGGERS_RUNNING.set(len(self._running))
         self._mind_the_child()
 
     def _look(self) -> None:
@@ -247,10 +258,11 @@ class Triggerer:
                 held.is_stopping, held.is_given_up = True, bool(is_given_up)
                 self._child.send(StopTrigger(id=trigger_id, is_given_up=bool(is_given_up)))
 
-    def _commit(self) -> None:
+    def _commit(self) -> int:
+        """Returns how many events were committed."""
         told, forgotten = list(self._told), list(self._forgotten)
         if not told and not forgotten:
-            return
+            return 0
         try:
             self._store.transact(partial(self._record, told=told, forgotten=forgotten))
         except StoreError:
@@ -261,6 +273,8 @@ class Triggerer:
         self._told, self._forgotten = self._told[len(told) :], self._forgotten[len(forgotten) :]
         for fired in told:
             self._logs.pop(fired.trigger_id, None)
+        TRIGGERS_FIRED.add(count=len(told))
+        return len(told)
 
     def _record(self, tx: Transaction, told: list[Fired], forgotten: list[int]) -> None:
         if told:
@@ -298,6 +312,7 @@ class Triggerer:
             self._child.send(held.order)
 
     def _child_died(self, code: int) -> None:
+        TRIGGER_PROCESSES_DIED.add()
         how = f"was killed by signal {-code}" if code < 0 else f"left with {code}"
         _log.warning("the process of %d triggers %s; another one goes on with them", len(self._running), how)
         for trigger_id, held in list(self._running.items()):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from headrace.actions.observing import observed
 from headrace.actions.parts import Parts
-from headrace.actions.serving import Serving, serve_agent
+from headrace.actions.serving import serve_agent
 from headrace.cli.options import store_option
-from headrace.cli.serving import drain_option, serve
+from headrace.cli.serving import drain_option, metrics_option, serve
 from headrace.errors import UsageError
 from headrace.settings import load_settings
 
@@ -17,8 +18,16 @@ from headrace.settings import load_settings
 @click.option("--queues", metavar="NAME,NAME", help="Which queues it serves; else `agent.queues`.")
 @click.option("--name", default="", help="How it is called; else by host and process.")
 @drain_option
+@metrics_option
 @store_option
-def command(slots: int | None, queues: str | None, name: str, drain_seconds: float | None, url: str | None) -> None:
+def command(
+    slots: int | None,
+    queues: str | None,
+    name: str,
+    drain_seconds: float | None,
+    metrics_port: int | None,
+    url: str | None,
+) -> None:
     """Run tasks for the schedulers of a store."""
     settings = load_settings()
     served = tuple(part.strip() for part in queues.split(",") if part.strip()) if queues is not None else None
@@ -28,4 +37,4 @@ def command(slots: int | None, queues: str | None, name: str, drain_seconds: flo
     agent = serve_agent(parts, slots=slots, queues=served, name=name, drain_seconds=drain_seconds)
     shown = ", ".join(f"`{queue}`" for queue in served or settings.agent.queues)
     place = parts.store.database.display_name
-    serve(Serving(parts, [agent]), f"an agent serves {shown} of `{place}`; Ctrl-C stops it")
+    serve(observed(parts, [agent], metrics_port), f"an agent serves {shown} of `{place}`; Ctrl-C stops it")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from headrace.actions.observing import observed
 from headrace.actions.parts import Parts
-from headrace.actions.serving import Serving, serve_agent, serve_projects, serve_scheduler, serve_triggerer
+from headrace.actions.serving import serve_agent, serve_projects, serve_scheduler, serve_triggerer
 from headrace.cli.options import store_option
-from headrace.cli.serving import drain_option, project_folder, serve
+from headrace.cli.serving import drain_option, metrics_option, project_folder, serve
 from headrace.errors import UsageError
 from headrace.settings import load_settings
 from headrace.store import list_projects
@@ -18,9 +19,15 @@ from headrace.store import list_projects
 @click.option("--projects", multiple=True, metavar="NAME=PATH", help="A folder of workflows and its project's name.")
 @click.option("--slots", type=click.IntRange(1), help="How many tasks run at the same time; else `agent.slots`.")
 @drain_option
+@metrics_option
 @store_option
 def command(
-    folders: tuple[str, ...], projects: tuple[str, ...], slots: int | None, drain_seconds: float | None, url: str | None
+    folders: tuple[str, ...],
+    projects: tuple[str, ...],
+    slots: int | None,
+    drain_seconds: float | None,
+    metrics_port: int | None,
+    url: str | None,
 ) -> None:
     """Scheduler, agent and triggerer in one, watching FOLDERS of workflows; without any, the `projects` settings.
 
@@ -39,7 +46,7 @@ def command(
         raise UsageError("there is no folder of workflows to watch", hint="`headrace standalone FOLDER`")
     agent = serve_agent(parts, slots=slots, drain_seconds=drain_seconds)
     syncs = [serve_projects(parts, watched)] if watched else []
-    serving = Serving(parts, [agent, serve_triggerer(parts), serve_scheduler(parts), *syncs])
+    serving = observed(parts, [agent, serve_triggerer(parts), serve_scheduler(parts), *syncs], metrics_port)
     count = slots or settings.agent.slots
     shown = ", ".join(f"`{name}`" for name in (*names, *pushed))
     serve(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
-
 import click
+
+from headrace.release import VERSION
 
 
 @click.command("version")
 def command() -> None:
     """Print the version."""
-    click.echo(version("headrace"))
+    click.echo(VERSION)

@@ -503,6 +503,8 @@ def _create_others() -> None:
         Column("renewed_at", BigInteger, nullable=False),
         Column("lease_until", BigInteger, nullable=False),
         Column("is_lost", Boolean, nullable=False, comment="stopped, or its lease ran out and was taken"),
+        Column("lost_at", BigInteger, comment="when others gave it up; NULL: it lives, or stopped by itself"),
+        Column("version", Text, comment="of the release that it runs"),
         PrimaryKeyConstraint("id", name="pk_agent"),
     )
     op.create_index("ix_agent_lease", "agent", ["lease_until"], **_where("NOT is_lost"))
