@@ -82,6 +82,25 @@ def test_a_commit_of_another_process_wakes_this_one(store, prepared_url):
     assert woken.wait(SECONDS)
 
 
+def test_a_commit_of_this_process_wakes_it_once(store, prepared_url):
+    if prepared_url.startswith("sqlite"):
+        pytest.skip("SQLite only tells that something has changed, not who has changed it")
+    store.wakeups.start()
+    wait_until_listening(store, threading.Event())
+    woken, heard = [], threading.Event()
+    store.wakeups.subscribe(lambda: woken.append(1))
+    with store.begin() as tx:
+        tx.should_notify = True
+    assert woken == [1]
+    store.wakeups.subscribe(heard.set)
+    other = Store(prepared_url)
+    with other.begin() as tx:
+        tx.should_notify = True
+    other.dispose()
+    assert heard.wait(SECONDS)
+    assert woken == [1, 1], "notifications come in order, so that of the first commit has come and woke nobody"
+
+
 def wait_until_listening(store, is_listening: threading.Event) -> None:
     """A change of our own on another connection is the first thing that the listener hears of."""
     heard = threading.Event()

@@ -177,6 +177,8 @@ class Database:
         self.dialect = "sqlite" if self.url.startswith("sqlite") else "postgres"
         self.statements = 0
         self.commits = 0
+        self.sessions: set[int] = set()
+        """PostgreSQL: the server's numbers of this process's connections."""
         self._local = threading.local()
         self._outages = 0
         """How often a connection broke: one that is older than the last time is not used again."""
@@ -257,8 +259,7 @@ class Database:
 
     def close(self) -> None:
         """Close this thread's connection."""
-        connection: Connection | None = getattr(self._local, "connection", None)
-        self._local.connection = None
+        connection = self._let_go_of_connection()
         if connection is not None:
             connection.close()
 
@@ -278,8 +279,11 @@ class Database:
             self._local.outages = self._outages
             connection = self._local.connection = self._engine.connect()
             CONNECTIONS.add()
-            driver = connection.connection.driver_connection
+            driver: Any = connection.connection.driver_connection
             self._local.line = SqliteLine(driver) if self.dialect == "sqlite" else PostgresLine(driver)
+            if self.dialect == "postgres":
+                self._local.session = driver.info.backend_pid
+                self.sessions.add(self._local.session)
         return Transaction(self, connection, self._local.line)
 
     def _begin(self) -> Transaction:
@@ -312,9 +316,15 @@ class Database:
             self._outages += 1
         self._drop_connection()
 
-    def _drop_connection(self) -> None:
+    def _let_go_of_connection(self) -> Connection | None:
         connection: Connection | None = getattr(self._local, "connection", None)
         self._local.connection = None
+        # The server gives the number to somebody else some day.
+        self.sessions.discard(getattr(self._local, "session", 0))
+        return connection
+
+    def _drop_connection(self) -> None:
+        connection = self._let_go_of_connection()
         if connection is not None:
             if self.dialect == "sqlite":
                 _let_go_of_lock(connection)

@@ -78,6 +78,7 @@ class Wakeups:
             driver: Any = tx.connection.connection.driver_connection
             driver.execute(f"LISTEN {CHANNEL}")
             while not self._stop.is_set():
-                # One notification or many: the listeners look at everything anyway.
-                for _ in driver.notifies(timeout=1.0, stop_after=1):
+                # One notification or many: the listeners look at everything anyway. What this process has committed
+                # itself was announced when it was committed.
+                if {one.pid for one in driver.notifies(timeout=1.0, stop_after=1)} - self._database.sessions:
                     self.announce()
