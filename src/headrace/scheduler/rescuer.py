@@ -96,7 +96,7 @@ class Rescuer:
         silent = self._store.transact(partial(expire_leases, now=now))
         PROCESSES_GIVEN_UP.add("silent", count=len(silent))
         return {
-            one.id: f"{one.kind} `{one.name}` silent for {one.silent_seconds:.0f} s (limit {one.limit_seconds:.0f} s)"
+            one.id: f"{one.kind} `{one.name}` silent for {one.silent_seconds:.0f} s (limit {one.limit_seconds:g} s)"
             for one in silent
         }
 

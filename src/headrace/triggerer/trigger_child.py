@@ -19,6 +19,8 @@ from headrace.user_environment import environment_of_user_code
 _PROGRAM = "headrace.runner.trigger_process"
 _SETTLED_SECONDS = 60.0
 """A process that lived so long did not die of what it was given to run."""
+_LAST_WORDS_SECONDS = 0.5
+"""What one that is gone already has said before is there to be heard."""
 _FIRST_PAUSE_SECONDS = 1.0
 _LONGEST_PAUSE_SECONDS = 60.0
 
@@ -102,7 +104,7 @@ class TriggerChild:
         try:
             connection.socket.shutdown(socket.SHUT_WR)
         except OSError:
-            grace_seconds = 0.0  # gone already
+            grace_seconds = _LAST_WORDS_SECONDS
         until = time.monotonic() + grace_seconds
         while not connection.is_closed and (left := until - time.monotonic()) > 0:
             self._loop.step(left)
