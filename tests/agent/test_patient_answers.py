@@ -9,7 +9,6 @@ from headrace.agent import Broker
 from headrace.executor.questions import LOADING
 from headrace.handoff import Ask
 from headrace.store import Store
-from headrace.testing.postgres import PostgresServer
 
 CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()"
 
@@ -35,13 +34,13 @@ def test_a_connection_that_was_cut_costs_nothing(store, postgres_server, postgre
         assert (answer.error, bytes(answer.value)) == (None, b'"1"')
 
 
-def test_who_asks_of_a_database_that_stays_away_is_told(monkeypatch):
+def test_who_asks_of_a_database_that_stays_away_is_told(store, postgres_server, monkeypatch):
     monkeypatch.setattr("headrace.agent.broker._PATIENCE_SECONDS", 0.3)
-    with PostgresServer() as server:
-        store = Store(server.new_database())
-        broker = Broker(store)
-        server.stop()
+    broker = Broker(store)
+    postgres_server.stop()
+    try:
         answer = ask(broker, "get_variable", name="a")
-        assert "could not reach the database" in answer.error
-        assert store.outage.seconds > 0.1
-        store.dispose()
+    finally:
+        postgres_server.start()
+    assert "could not reach the database" in answer.error
+    assert store.outage.seconds > 0.1

@@ -9,21 +9,21 @@ import pytest
 from waiting_tasks import Waiting, step_until
 
 from headrace.processes import is_alive
-from headrace.testing.postgres import PostgresServer
 
 LEASE_SECONDS = 2.0
 LONG_SECONDS = 30.0
 
 
 @pytest.fixture
-def server():
-    with PostgresServer() as server:
-        yield server
+def server(postgres_server, postgres_url):
+    """The server of this worker, which a test may stop: it runs again before the next one."""
+    yield postgres_server
+    postgres_server.start()
 
 
 @pytest.fixture
-def waiting(server, tmp_path):
-    waiting = Waiting(tmp_path, server.new_database())
+def waiting(server, postgres_url, tmp_path):
+    waiting = Waiting(tmp_path, postgres_url)
     yield waiting
     waiting.store.dispose()
 
