@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import cached_property, partial
@@ -17,6 +16,8 @@ from headrace.agent.task_desk import TaskDesk
 from headrace.clock import Clock, SystemClock
 from headrace.definition import NOTIFY
 from headrace.errors import HeadraceError, NotFoundError, StateError, StoreUnreachableError
+from headrace.executor.contract import Later
+from headrace.executor.questions import PATIENCE_SECONDS
 from headrace.handoff import RETURN_VALUE, Answer, Ask, Source, TaskRequest
 from headrace.secrets import Vault
 from headrace.settings import NotificationSettings
@@ -40,8 +41,6 @@ from headrace.store import (
 )
 
 _MAY_BE_ASKED_TWICE = ("get_", "list_", "set_", "delete_")
-_PATIENCE_SECONDS = 10.0
-"""How long a database may be away before those who ask something of it are told."""
 
 
 class Missing(Exception):
@@ -49,7 +48,7 @@ class Missing(Exception):
 
 
 class Broker:
-    """Called with a request and its question; answers with JSON, never with an exception."""
+    """Called with a request and its question; answers with JSON, and raises only `Later`."""
 
     def __init__(
         self,
@@ -105,27 +104,21 @@ class Broker:
 
     def _answered(self, ask: Ask, work: Callable[[], msgspec.Raw]) -> Answer:
         try:
-            return Answer(id=ask.id, value=self._insisting(ask, work))
+            return Answer(id=ask.id, value=work())
         except Missing:
             return Answer(id=ask.id, is_missing=True)
         except NotFoundError as error:
             return Answer(id=ask.id, is_missing=True, error=str(error))
+        except StoreUnreachableError as error:
+            seconds = self._store.outage.met(error)
+            if ask.verb.startswith(_MAY_BE_ASKED_TWICE) and self._store.outage.seconds < PATIENCE_SECONDS:
+                # While the database restarts: that should cost no try.
+                raise Later(str(error), seconds) from error
+            return Answer(id=ask.id, error=str(error))
         except TypeError as error:
             return Answer(id=ask.id, error=f"the question `{ask.verb}` was asked wrongly: {error}")
         except HeadraceError as error:
             return Answer(id=ask.id, error=str(error))
-
-    def _insisting(self, ask: Ask, work: Callable[[], msgspec.Raw]) -> msgspec.Raw:
-        """What may be asked twice is asked again while the database restarts: that should cost no try."""
-        # Counted from the beginning of the outage: one question after the other must not hold up the agent.
-        until = time.monotonic() + _PATIENCE_SECONDS - self._store.outage.seconds
-        while True:
-            try:
-                return work()
-            except StoreUnreachableError as error:
-                if not ask.verb.startswith(_MAY_BE_ASKED_TWICE) or time.monotonic() > until:
-                    raise
-                time.sleep(self._store.outage.met(error))
 
     @cached_property
     def _vault(self) -> Vault:

@@ -9,7 +9,16 @@ from typing import Protocol
 from headrace.handoff import Answer, Ask, Source, TaskRequest, TaskResult
 
 Broker = Callable[[TaskRequest, Ask], Answer]
-"""Answers the questions of user code. Called inside `poll`, on the thread that polls."""
+"""Answers the questions of user code, or raises `Later`. Called inside `poll`, on the thread that polls."""
+
+
+class Later(Exception):
+    """A broker cannot answer now, and may be asked again after so many seconds."""
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds
+
 
 Contents = Callable[[Source], bytes | None]
 """What was kept of a source's revision. Called when a warm parent is started, on the thread that submits or polls."""

@@ -17,15 +17,15 @@ import msgspec
 from headrace.definition import NOOP
 from headrace.executor import verdicts
 from headrace.executor.connection import OversizeError
-from headrace.executor.contract import Broker, Contents, Questions
+from headrace.executor.contract import Broker, Contents, Later, Questions
 from headrace.executor.fleet import Fleet
 from headrace.executor.loop import Loop
 from headrace.executor.options import LocalOptions, Program
-from headrace.executor.questions import answer
+from headrace.executor.questions import PATIENCE_SECONDS, answer_now
 from headrace.executor.shown import without_secrets
 from headrace.executor.workers import StopReason, Try, Worker, signal_group
 from headrace.executor.zygotes import Zygote
-from headrace.handoff import Done, FromTask, Source, Start, TaskRequest, TaskResult, may_reuse
+from headrace.handoff import Answer, Ask, Done, FromTask, Source, Start, TaskRequest, TaskResult, may_reuse
 from headrace.logs import LogPump, LogStream
 
 _EXIT_SECONDS = 5.0
@@ -207,8 +207,23 @@ class LocalExecutor:
         if isinstance(message, Done):
             self._end(zygote, attempt, worker, self._judged(attempt, message.result))
         else:
-            worker.connection.send(answer(self._broker, attempt.request, message, attempt.masker))
-            self._loop.update(worker.connection)
+            self._answer(attempt, worker, message, time.monotonic() + PATIENCE_SECONDS)
+
+    def _answer(self, attempt: Try, worker: Worker, ask: Ask, until: float) -> None:
+        """Answer a question of a task, which has one at a time, now or later. Nobody else waits meanwhile."""
+        if worker.current is not attempt or worker.is_closed:
+            return
+        try:
+            reply = answer_now(self._broker, attempt.request, ask, attempt.masker)
+        except Later as later:
+            now = time.monotonic()
+            if now < until:
+                again = partial(self._answer, attempt, worker, ask, until)
+                self._timers.set(("ask", attempt.key), now + later.seconds, again)
+                return
+            reply = Answer(id=ask.id, error=str(later))
+        worker.connection.send(reply)
+        self._loop.update(worker.connection)
 
     def _judged(self, attempt: Try, result: TaskResult) -> TaskResult:
         """The child's own result, unless the try was being stopped."""

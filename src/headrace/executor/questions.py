@@ -3,24 +3,43 @@
 from __future__ import annotations
 
 import logging
+import time
 
 import msgspec
 
 from headrace.definition import Node
-from headrace.executor.contract import Broker, Questions
+from headrace.executor.contract import Broker, Later, Questions
 from headrace.handoff import Answer, Ask, RunContext, Source, TaskRequest
 from headrace.logs import Masker
 
 log = logging.getLogger("headrace.executor")
 
 
+PATIENCE_SECONDS = 10.0
+"""For so long a question is asked again when the broker cannot answer it."""
+
+
 def answer(broker: Broker, request: TaskRequest, ask: Ask, masker: Masker) -> Answer:
-    """The answer to one question. A broker that fails is an error for the task, not for the executor."""
+    """The answer to one question; waits for a broker that cannot answer now."""
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return answer_now(broker, request, ask, masker)
+        except Later as later:
+            if time.monotonic() > until:
+                return Answer(id=ask.id, error=str(later))
+            time.sleep(later.seconds)
+
+
+def answer_now(broker: Broker, request: TaskRequest, ask: Ask, masker: Masker) -> Answer:
+    """The answer to one question, or `Later`. A broker that fails is an error for the task, not for the executor."""
     if ask.verb == "mask":
         _take_note(ask, masker)
         return Answer(id=ask.id)
     try:
         reply = broker(request, ask)
+    except Later:
+        raise
     except Exception as error:
         log.exception("could not answer `%s` of task `%s`", ask.verb, request.key)
         return Answer(id=ask.id, error=f"could not answer `{ask.verb}`: {error}")
