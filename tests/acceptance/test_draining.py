@@ -20,7 +20,7 @@ def cluster(make_cluster, tmp_path):
 def test_what_does_not_finish_in_time_is_handed_back_and_a_second_signal_is_obeyed_at_once(cluster, tmp_path):
     first = cluster.standalone()
     run_id = cluster.trigger("asking")
-    (mark,) = cluster.wait_until(lambda: list(tmp_path.glob("asks *")), "the task runs")
+    (mark,) = cluster.wait_until(lambda: list(tmp_path.glob("asks * 1")), "the task runs")
     assert first.terminate() == 0
     assert cluster.tasks(run_id)["ask"].state == "scheduled"
     os.remove(mark)
