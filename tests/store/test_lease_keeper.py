@@ -5,9 +5,11 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from datetime import timedelta
 
 import pytest
 
+from headrace.clock import SystemClock
 from headrace.errors import StoreUnreachableError
 from headrace.store import LeaseKeeper, Store
 
@@ -19,6 +21,7 @@ class Holder:
     """Somebody with a lease: what it answers to renewals is set by the test, and what it is told is kept."""
 
     def __init__(self, store, **options):
+        self.clock = SystemClock()
         self.halted = []
         self.renewals = 0
         self.answer = True
@@ -26,7 +29,8 @@ class Holder:
         self.may_answer = threading.Event()
         self.may_answer.set()
         given = {"seconds": SECONDS, "renew_seconds": 0.05, "grace_seconds": 5.0, **options}
-        self.keeper = LeaseKeeper(store, kind="agent", name="a", extend=self.extend, halt=self.halt, **given)
+        named = {"kind": "agent", "name": "a"}
+        self.keeper = LeaseKeeper(store, self.clock, extend=self.extend, halt=self.halt, **named, **given)
 
     def start(self):
         self.began_at = time.monotonic()
@@ -99,7 +103,7 @@ def test_what_runs_ends_before_the_lease_does(holder, caplog, how):
     assert (asked, killed) == (signal.SIGTERM, signal.SIGKILL)
     assert asked_at - one.began_at > SECONDS / 2 and killed_at - one.began_at < SECONDS
     assert not one.keeper.is_safe
-    assert "agent `a` could not renew its lease for 1.5 s (limit 2 s): what it runs is stopped (1)" in caplog.text
+    assert "a could not renew its lease for 1.5 s (limit 2 s): what it runs is stopped (1)" in caplog.text
 
 
 def test_work_that_begins_while_others_are_stopped_is_stopped_too(holder):
@@ -128,6 +132,13 @@ def test_who_was_given_up_stops_at_once(holder):
     assert one.keeper.is_lost.is_set()
     one.keeper.begin(time.monotonic())
     assert not one.keeper.is_lost.is_set()
+
+
+def test_who_was_given_up_because_its_clock_was_wrong_sets_it(holder):
+    one = holder()
+    one.clock.offset, one.answer = timedelta(minutes=-5), False
+    one.keeper.renew()
+    assert one.keeper.is_lost.is_set() and one.clock.offset == timedelta(0)
 
 
 def test_renewals_that_are_meant_to_be_rare_stop_nothing(holder):

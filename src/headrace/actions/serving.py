@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -18,6 +20,8 @@ from headrace.projects.timetable_teller import TimetableTeller
 from headrace.scheduler import Scheduler, SchedulerOptions
 from headrace.settings import ProjectFolder
 from headrace.triggerer import Triggerer
+
+_log = logging.getLogger("headrace.serving")
 
 _PATIENCE_SECONDS = 5.0
 """Agents that come back look for the database at least every few seconds."""
@@ -40,7 +44,8 @@ class AgentServer:
         self._agent = agent
         self._drain_seconds = drain_seconds
         self._must_end = threading.Event()
-        self._thread = threading.Thread(target=self._live, name="headrace-agent", daemon=True)
+        live = partial(_live_or_leave, "agent", self._live)
+        self._thread = threading.Thread(target=live, name="headrace-agent", daemon=True)
 
     def start(self) -> None:
         self._agent.start()
@@ -62,7 +67,8 @@ class SchedulerServer:
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
-        self._thread = threading.Thread(target=scheduler.run, name="headrace-scheduler", daemon=True)
+        live = partial(_live_or_leave, "scheduler", scheduler.run)
+        self._thread = threading.Thread(target=live, name="headrace-scheduler", daemon=True)
 
     def start(self) -> None:
         self._scheduler.start()
@@ -80,7 +86,8 @@ class TriggererServer:
         self._triggerer = triggerer
         self._is_announced = is_announced
         self._must_end = threading.Event()
-        self._thread = threading.Thread(target=self._live, name="headrace-triggerer", daemon=True)
+        live = partial(_live_or_leave, "triggerer", self._live)
+        self._thread = threading.Thread(target=live, name="headrace-triggerer", daemon=True)
 
     def start(self) -> None:
         self._triggerer.start(is_announced=self._is_announced)
@@ -177,6 +184,18 @@ def serve_projects(parts: Parts, folders: Sequence[ProjectFolder]) -> ProjectSer
         ProjectSync(parts.store, parts.clock, folders, parser, answers=answers),
         TimetableTeller(parts.store, parts.clock, parser, answers),
     )
+
+
+def _live_or_leave(name: str, live: Callable[[], None]) -> None:
+    """Run a loop to its end. A mistake of ours that ends it early ends the whole process.
+
+    The rest of it would look alive and keep the leases, and nobody would be given the work.
+    """
+    try:
+        live()
+    except BaseException:
+        _log.critical("the %s cannot go on, and its process ends", name, exc_info=True)
+        os._exit(1)
 
 
 def delete_logs(folder: Path, paths: Sequence[str]) -> None:

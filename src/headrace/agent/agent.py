@@ -147,6 +147,7 @@ class Agent:
         self.name = options.name or f"{socket.gethostname()}:{os.getpid()}"
         self._lease = LeaseKeeper(
             store,
+            clock,
             kind="agent",
             name=self.name,
             seconds=options.lease_seconds,

@@ -7,7 +7,7 @@ import socket
 from datetime import datetime
 from functools import partial
 
-from headrace.clock import Clock, SystemClock, to_micros
+from headrace.clock import Clock, to_micros
 from headrace.metrics.catalogue import LEASES_LOST, LEASES_RENEWED
 from headrace.processes import place
 from headrace.store import Store, Transaction, extend_lease, register, resign
@@ -62,6 +62,5 @@ class ClockCorrector:
 
     def tick(self, now: datetime) -> int:
         """Measure and correct."""
-        if isinstance(self._clock, SystemClock):
-            self._clock.offset = self._store.clock_offset()
+        self._store.correct(self._clock)
         return 0

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from headrace.clock import Clock
 from headrace.errors import HeadraceError, StoreError
 from headrace.metrics.catalogue import LEASES_LOST, LEASES_RENEWED, RENEWALS_FAILED, STOPPED_IN_TIME
 from headrace.store.store import Store
@@ -25,6 +26,7 @@ _GRACE_SHARE = 0.15
 """… and killed after this part. The rest is for processes to die, and for clocks that disagree."""
 _RETRY_SHARE = 0.1
 _JOIN_SECONDS = 5.0
+_CORRECT_SECONDS = 60.0
 
 Halt = Callable[[signal.Signals], int]
 """SIGTERM: ask everything that runs to end; SIGKILL: kill what was asked. How much that was. Called by any thread."""
@@ -39,6 +41,7 @@ class LeaseKeeper:
     def __init__(
         self,
         store: Store,
+        clock: Clock,
         *,
         kind: str,
         name: str,
@@ -48,8 +51,12 @@ class LeaseKeeper:
         extend: Callable[[], bool],
         halt: Halt,
     ) -> None:
-        """`extend` renews the lease in the store; False: others were told that its holder is gone."""
+        """`extend` renews the lease in the store; False: others were told that its holder is gone.
+
+        Leases end by the clock, which is corrected from time to time.
+        """
         self._store = store
+        self._clock = clock
         self._kind = kind
         self._holder = f"{kind} `{name}`"
         self._seconds = seconds
@@ -59,6 +66,7 @@ class LeaseKeeper:
         self.grace_seconds = min(grace_seconds, seconds * _GRACE_SHARE)
         """Between asking what runs to end and killing it."""
         self._renewed_at = 0.0
+        self._corrected_at = time.monotonic()
         self._is_guarded = False
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -97,10 +105,15 @@ class LeaseKeeper:
     def renew(self) -> None:
         """Renew once. Raises what the store raises."""
         at = time.monotonic()
-        if self._extend():
+        is_held = self._extend()
+        if is_held:
             self._renewed_at = at
             LEASES_RENEWED.add(self._kind)
-        else:
+        if not is_held or at > self._corrected_at + _CORRECT_SECONDS:
+            # A clock that was set back makes every lease end before it begins.
+            self._store.correct(self._clock)
+            self._corrected_at = at
+        if not is_held:
             LEASES_LOST.add(self._kind)
             self.is_lost.set()
 

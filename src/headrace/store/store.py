@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
-from headrace.clock import to_micros
+from headrace.clock import Clock, SystemClock, to_micros
 from headrace.store.database import Database, Transaction
 from headrace.store.outage import Outage
 from headrace.store.setup import prepare
@@ -79,6 +79,11 @@ class Store:
             after = datetime.now(UTC)
         middle = (to_micros(before) + to_micros(after)) // 2
         return timedelta(microseconds=micros - middle)
+
+    def correct(self, clock: Clock) -> None:
+        """Set the system's clock, as this process sees it, by the database's."""
+        if isinstance(clock, SystemClock):
+            clock.offset = self.clock_offset()
 
     def close(self) -> None:
         """Close this thread's connection; other threads close their own."""

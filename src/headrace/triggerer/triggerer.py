@@ -114,6 +114,7 @@ class Triggerer:
         self.name = options.name or f"{socket.gethostname()}:{os.getpid()}"
         self._lease = LeaseKeeper(
             store,
+            clock,
             kind="triggerer",
             name=self.name,
             seconds=options.lease_seconds,
