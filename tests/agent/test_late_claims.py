@@ -1,4 +1,4 @@
-"""A claim whose answer comes so late that others may have been given the tasks starts nothing."""
+"""Nothing is started that others may have been given, nor what still runs here from a lease that was lost."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ from headrace.handoff import TaskResult
 from headrace.store import (
     Database,
     NewRun,
+    Report,
+    RunGraph,
     Store,
     create_run,
     ensure_project,
     latest_attempt,
     list_tasks,
     list_tries,
+    record_results,
+    resign,
     save_file,
     start_queued_runs,
 )
@@ -99,3 +103,66 @@ def test_what_was_claimed_is_handed_back(store, tmp_path):
     assert task.state == "success" and len(started) == 1
     assert [(one.try_number, one.state) for one in tries] == [(1, "canceled"), (1, "success")]
     agent.stop(0.0)
+
+
+class Stubborn:
+    """An executor whose tries end when the test says so."""
+
+    def __init__(self):
+        self.started = []
+        self.ended = []
+
+    def free_slots(self):
+        return 8
+
+    def submit(self, requests):
+        self.started += requests
+
+    def poll(self, timeout_seconds):
+        ended, self.ended = self.ended, []
+        return [TaskResult(task_id=one.task_id, fence=one.fence, outcome="stopped") for one in ended]
+
+    def running(self):
+        return [(one.task_id, one.fence) for one in self.started]
+
+    def wake(self):
+        pass
+
+    def cancel(self, task_id, fence):
+        pass
+
+    def halt(self, number):
+        return 0
+
+    def close(self, grace_seconds):
+        pass
+
+
+def test_what_was_lost_is_not_started_again_before_its_process_is_gone(store, tmp_path):
+    start_run(store)
+    executor = Stubborn()
+    agent = Agent(store, SystemClock(), executor, InlineExecutor(Broker(store)), tmp_path, AgentOptions())
+    agent.start(renews_by_itself=False)
+    agent.step(0.0)
+    (first,) = executor.started
+    now = to_micros(SystemClock().now())
+    store.transact(lambda tx: resign(tx, agent.id, now))
+    store.transact(lambda tx: hand_back(tx, first, now))
+    agent.renew()
+    for _ in range(3):
+        agent.wake()
+        agent.step(0.0)
+    assert executor.started == [first]
+    executor.ended.append(first)
+    for _ in range(2):
+        agent.wake()
+        agent.step(0.0)
+    assert [one.fence for one in executor.started] == [first.fence, first.fence + 1]
+
+
+def hand_back(tx, request, now):
+    """As if its agent had, so that it may be claimed at once."""
+    graph = RunGraph(tx, now)
+    result = TaskResult(task_id=request.task_id, fence=request.fence, outcome="stopped")
+    record_results(tx, graph, [Report(request.run.attempt_id, result)], 10)
+    graph.flush_events()

@@ -134,6 +134,14 @@ def test_who_was_given_up_stops_at_once(holder):
     assert not one.keeper.is_lost.is_set()
 
 
+def test_nothing_is_ended_that_nobody_else_could_be_given(holder):
+    one = holder(seconds=0.2, is_exclusive=True)
+    one.answer = StoreUnreachableError("nobody is there")
+    one.start()
+    wait_until(lambda: time.monotonic() > one.began_at + 0.6)
+    assert not one.halted and one.keeper.is_safe
+
+
 def test_who_was_given_up_because_its_clock_was_wrong_sets_it(holder):
     one = holder()
     one.clock.offset, one.answer = timedelta(minutes=-5), False

@@ -11,7 +11,10 @@ import threading
 from headrace.clock import Clock, to_micros
 from headrace.errors import StoreError
 from headrace.scheduler import DeadlineKeeper, PastFollower, Rescuer, Reviver, RunActivator, Service, Waker
+from headrace.scheduler.rescuer import Patience
 from headrace.store import Store, next_due
+
+_PATIENCE_SECONDS = 5.0
 
 
 class Timekeeper:
@@ -27,7 +30,9 @@ class Timekeeper:
             PastFollower(store),
             RunActivator(store),
         ]
-        self._sweepers: list[Service] = [Rescuer(store), Reviver(store)]
+        # Somebody who stops a run with Ctrl-Z and goes on later should not find its tasks given up.
+        patience = Patience(_PATIENCE_SECONDS, poll_seconds)
+        self._sweepers: list[Service] = [Rescuer(store, patience=patience), Reviver(store)]
         self._is_news = threading.Event()
         self._is_news.set()
         self._due_at = self._sweep_at = 0

@@ -132,6 +132,8 @@ class Agent:
         folders = RevisionFolders(options.revisions_dir or logs_root.with_name("revisions"), options.max_archive_bytes)
         self._placing = Placing(store, folders)
         self._running: dict[tuple[int, int], TaskRequest] = {}
+        self._undead: set[tuple[int, int]] = set()
+        """What ran when the last lease was lost: while any of it lives, it must not be started a second time."""
         self._unreported: list[Report] = []
         self._must_look = threading.Event()
         self._stop = threading.Event()
@@ -155,6 +157,7 @@ class Agent:
             grace_seconds=options.kill_grace_seconds,
             extend=self._extend,
             halt=executor.halt,
+            is_exclusive=options.attempt_id is not None,
         )
 
     # ---- life ----------------------------------------------------------------------------------------------------
@@ -302,7 +305,7 @@ class Agent:
         committed = record_results(tx, graph, tries, self._options.max_tasks_per_run) if tries else None
         if committed is not None:
             self._start_waiting_runs(tx, graph, committed)
-        may_claim = self._lease.is_safe and not self._is_draining
+        may_claim = self._lease.is_safe and not self._is_draining and self._undead.isdisjoint(self._running)
         errands = self._errands.claim(tx, graph, self.id, self._free_slots()) if may_claim else []
         claims = self._claim(tx, graph, committed, self._free_slots() - len(errands)) if may_claim else []
         graph.flush_events()
@@ -432,6 +435,7 @@ class Agent:
         if not self._store.outage.is_on:
             _log.warning("agent `%s` lost its lease: its %d tasks are stopped", self.name, len(self._running))
         self._stop_everything()
+        self._undead = set(self._running)
         try:
             self._register()
         except StoreError as error:

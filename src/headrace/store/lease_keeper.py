@@ -50,10 +50,12 @@ class LeaseKeeper:
         grace_seconds: float,
         extend: Callable[[], bool],
         halt: Halt,
+        is_exclusive: bool = False,
     ) -> None:
         """`extend` renews the lease in the store; False: others were told that its holder is gone.
 
-        Leases end by the clock, which is corrected from time to time.
+        Leases end by the clock, which is corrected from time to time. An exclusive holder works for something for which
+        nobody else does, so that nothing has to be ended in time.
         """
         self._store = store
         self._clock = clock
@@ -67,6 +69,7 @@ class LeaseKeeper:
         """Between asking what runs to end and killing it."""
         self._renewed_at = 0.0
         self._corrected_at = time.monotonic()
+        self._is_exclusive = is_exclusive
         self._is_guarded = False
         self._stop = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -87,7 +90,7 @@ class LeaseKeeper:
         """Begin to renew and to watch; once only. `on_renewed` is called after each renewal."""
         if self._threads:
             return
-        self._is_guarded = self._renew_seconds < self._seconds * _SAFE_SHARE
+        self._is_guarded = not self._is_exclusive and self._renew_seconds < self._seconds * _SAFE_SHARE
         renewer = threading.Thread(target=self._renew_forever, args=(on_renewed,), name="headrace-lease", daemon=True)
         self._threads.append(renewer)
         if self._is_guarded:
