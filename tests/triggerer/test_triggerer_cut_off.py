@@ -10,7 +10,7 @@ from waiting_tasks import Waiting, step_until
 
 from headrace.processes import is_alive
 
-LEASE_SECONDS = 2.0
+LEASE_SECONDS = 3.0
 LONG_SECONDS = 30.0
 
 

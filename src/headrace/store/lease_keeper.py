@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 
 from headrace.clock import Clock
-from headrace.errors import HeadraceError, StoreError
+from headrace.errors import StoreError
 from headrace.metrics.catalogue import LEASES_LOST, LEASES_RENEWED, RENEWALS_FAILED, STOPPED_IN_TIME
 from headrace.store.store import Store
 
@@ -105,8 +105,8 @@ class LeaseKeeper:
             # One that waits for a database which does not answer is not waited for.
             thread.join(_JOIN_SECONDS)
 
-    def renew(self) -> None:
-        """Renew once. Raises what the store raises."""
+    def renew(self) -> bool:
+        """Renew once; False: it is lost. Raises what the store raises."""
         at = time.monotonic()
         is_held = self._extend()
         if is_held:
@@ -119,22 +119,24 @@ class LeaseKeeper:
         if not is_held:
             LEASES_LOST.add(self._kind)
             self.is_lost.set()
+        return is_held
 
     def _renew_forever(self, on_renewed: Callable[[], None]) -> None:
         wait = self._renew_seconds
         while not self._stop.wait(wait):
             wait = self._renew_seconds
             try:
-                self.renew()
+                is_held = self.renew()
             except StoreError as error:
                 RENEWALS_FAILED.add(self._kind)
                 wait = min(wait, self._seconds * _RETRY_SHARE, self._store.outage.met(error))
                 continue
-            except HeadraceError as error:
-                _log.warning("%s could not renew its lease: %s", self._holder, error.message)
+            except Exception:
+                # A mistake of ours; if it stays, the other thread ends everything in time.
+                _log.exception("%s could not renew its lease", self._holder)
                 continue
             on_renewed()
-            if self.is_lost.is_set():
+            if not is_held:
                 self._halt(signal.SIGTERM)
                 self._kill_after_grace()
         self._store.close()
