@@ -28,7 +28,7 @@ from headrace.store import (
     save_file,
     start_queued_runs,
 )
-from headrace.testing.faults import NodeStore
+from headrace.testing.simulated_faults import NodeStore
 
 LEASE_SECONDS = 0.6
 LONG_SECONDS = 30.0

@@ -6,10 +6,10 @@ import os
 import signal
 import threading
 
-from toy_project import collect, is_running, value_of, wait_for_file, wait_gone, wait_until
+from toy_project import collect, is_running, value_of, wait_gone, wait_until
 
 TASKS = """
-    import os, pathlib, signal, subprocess, threading
+    import os, pathlib, signal, subprocess, threading, time
 
     def say(request, pids):
         path = pathlib.Path(request.node.config["file"])
@@ -27,8 +27,10 @@ TASKS = """
         while True:
             threading.Event().wait()
 
-    def quick(request, channel):
+    def obedient(request, channel):
         say(request, [os.getpid()])
+        while not pathlib.Path("go").exists():
+            time.sleep(0.01)
         return 42
 """
 
@@ -78,13 +80,10 @@ def test_what_was_done_by_then_stays_done(local, project):
     """Its result waits to be heard."""
     project.write(TASKS)
     executor = local()
-    path = project.root / "quick.pids"
     started(executor, project, "stubborn")
-    request = project.request("quick", config={"file": str(path)})
-    executor.submit([request])
-    executor.poll(0)
-    wait_for_file(path)
-    wait_gone(int(path.read_text()))
+    request, (pid,) = started(executor, project, "obedient")
+    (project.root / "go").touch()
+    wait_gone(pid)
     halt(executor, signal.SIGTERM)
     (result,) = collect(executor, [request])
     assert (result.outcome, value_of(result)) == ("success", 42)

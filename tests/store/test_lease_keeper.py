@@ -105,7 +105,7 @@ def test_what_runs_ends_before_the_lease_does(holder, caplog, how):
     assert asked_at - one.began_at > SECONDS / 2 and killed_at - one.began_at < SECONDS
     assert not one.keeper.is_safe
     assert re.search(
-        r"a could not renew its lease for 2\.\d s \(limit 3 s\): what it runs is stopped \(1\)", caplog.text
+        r"agent `a` could not renew its lease for 2\.\d s \(limit 3 s\): what it runs is stopped \(1\)", caplog.text
     )
 
 
