@@ -119,7 +119,7 @@ def test_whatever_is_due_at_once_is_woken_with_few_statements(bench, outcome, fi
     bench.advance(61)
     woken = cost(bench, lambda: bench.store.transact(lambda tx: wake_due_tasks(tx, bench.now)))
     assert set(bench.states(attempt_id).values()) == {"scheduled"}
-    assert woken.statements <= 8
+    assert woken.statements <= 9
     assert woken.commits == 1
 
 

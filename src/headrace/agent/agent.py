@@ -67,7 +67,7 @@ INLINE_BATCH = 1000
 """How many tasks without code are finished in one transaction."""
 
 
-_CROWD = 4
+_CROWD = 2
 _GATHER_SECONDS = 0.003
 """With at least so many tries under way, and results that come faster than this, they are committed together."""
 
