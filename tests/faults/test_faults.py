@@ -40,7 +40,6 @@ def test_nothing_is_lost_whatever_happens(store, request):
         outcome = suffer(arena, faults, range(1))
         assert outcome.failures == [], arena.cluster.stderr()
         assert outcome.runs > 2 * len(faults) and outcome.recoveries
-        assert not [member.name for member in arena.cluster.members() if "Traceback" in member.stderr]
 
 
 @pytest.mark.long

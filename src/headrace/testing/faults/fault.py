@@ -88,7 +88,7 @@ def suffer(arena: Arena, faults: Sequence[Fault], rounds: Iterable[object]) -> O
 def conclude(arena: Arena, faults: Sequence[Fault], interrupted: Sequence[Interrupted]) -> Outcome:
     """Let everything end, and look."""
     arena.load.finish(arena.cluster, END_SECONDS)
-    wrongs = [*arena.load.check(arena.cluster.store), *_undead(arena)]
+    wrongs = [*arena.load.check(arena.cluster.store), *_undead(arena), *_surprises(arena)]
     if len(faults) == 1:
         wrongs += faults[0].check(arena)
     allowed = frozenset[Kind]().union(*(fault.not_promised for fault in faults))
@@ -110,6 +110,12 @@ def _undead(arena: Arena) -> list[Wrong]:
     while (alive := arena.load.record.under_way()) and time.monotonic() < until:
         time.sleep(0.05)
     return [Wrong("stuck", f"process {line.pid} of {line.name} is still alive") for line in alive]
+
+
+def _surprises(arena: Arena) -> list[Wrong]:
+    """Whatever goes wrong around it, a process says it in a sentence."""
+    surprised = [member for member in arena.cluster.members() if "Traceback (most recent call last)" in member.stderr]
+    return [Wrong("illegal", f"{member.name} was surprised:\n{member.stderr}") for member in surprised]
 
 
 def _recoveries(arena: Arena, one: Interrupted) -> list[float]:

@@ -12,10 +12,10 @@ from headrace.testing.faults.kills import kill_agent, kill_task
 from headrace.testing.faults.table import percentile
 
 FASTEST = {
-    "HEADRACE_AGENT__LEASE_SECONDS": "1.2",
-    "HEADRACE_AGENT__RENEW_SECONDS": "0.3",
-    "HEADRACE_AGENT__KILL_GRACE_SECONDS": "0.3",
-    "HEADRACE_SCHEDULER__RESCUE_SECONDS": "0.2",
+    "HEADRACE_AGENT__LEASE_SECONDS": "1",
+    "HEADRACE_AGENT__RENEW_SECONDS": "0.25",
+    "HEADRACE_AGENT__KILL_GRACE_SECONDS": "0.1",
+    "HEADRACE_SCHEDULER__RESCUE_SECONDS": "0.1",
 }
 CASES: dict[str, tuple[Callable[[Arena], Interrupted], Mapping[str, str], float]] = {
     "an agent, by default": (kill_agent, {}, 20.0),
