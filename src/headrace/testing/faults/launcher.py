@@ -13,6 +13,7 @@ import socket
 from collections import deque
 from collections.abc import Sequence
 from datetime import datetime, timedelta, tzinfo
+from types import ModuleType
 
 from headrace import clock
 from headrace.agent import agent
@@ -24,7 +25,7 @@ from headrace.store import (
     Report,
     RunGraph,
     Transaction,
-    create_run,
+    create_runs,
     extend_lease,
     held_tasks,
     record_results,
@@ -48,8 +49,8 @@ def set_clock(wrong: timedelta) -> None:
         def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
             return datetime.now(tz) + wrong
 
-    clock.datetime = WrongTime  # type: ignore[attr-defined]
-    store.datetime = WrongTime  # type: ignore[attr-defined]
+    _replace(clock, "datetime", WrongTime)
+    _replace(store, "datetime", WrongTime)
 
 
 def without_fence() -> None:
@@ -58,7 +59,7 @@ def without_fence() -> None:
     def accepts(task: Task, fence: int) -> bool:
         return task.state in HELD
 
-    results.accepts = accepts  # type: ignore[attr-defined]
+    _replace(results, "accepts", accepts)
 
 
 def without_renewal() -> None:
@@ -67,17 +68,17 @@ def without_renewal() -> None:
     def extend(tx: Transaction, agent_id: int, now: int, lease_micros: int) -> bool:
         return bool(held_tasks(tx, agent_id)) or extend_lease(tx, agent_id, now, lease_micros)
 
-    agent.extend_lease = extend  # type: ignore[attr-defined]
+    _replace(agent, "extend_lease", extend)
 
 
 def without_unique_runs() -> None:
     """Two schedulers that meet at one logical time both start its run."""
 
-    def create_twice(tx: Transaction, new: NewRun, now: int) -> int | None:
-        create_run(tx, new._replace(key=f"{new.key}_again", is_repeatable=True), now)
-        return create_run(tx, new, now)
+    def create_twice(tx: Transaction, wanted: Sequence[NewRun], now: int) -> list[int | None]:
+        create_runs(tx, [new._replace(key=f"{new.key}_again", is_repeatable=True) for new in wanted], now)
+        return create_runs(tx, wanted, now)
 
-    run_starter.create_run = create_twice  # type: ignore[attr-defined]
+    _replace(run_starter, "create_runs", create_twice)
 
 
 def tell_twice() -> None:
@@ -89,7 +90,13 @@ def tell_twice() -> None:
         earlier.extend(reports)
         return record_results(tx, graph, told, max_tasks)
 
-    agent.record_results = record  # type: ignore[attr-defined]
+    _replace(agent, "record_results", record)
+
+
+def _replace(module: ModuleType, name: str, value: object) -> None:
+    """What is not there any more cannot be broken: better that nothing starts than that nothing is broken."""
+    getattr(module, name)
+    setattr(module, name, value)
 
 
 BREAKS = {
