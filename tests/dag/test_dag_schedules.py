@@ -224,11 +224,6 @@ class Mine(Timetable):""",
     assert manual.interval_start == datetime(2026, 5, 1, tzinfo=UTC)
 
 
-def test_watchers_are_not_ignored_silently(project):
-    workflow = project.workflow(HEAD.replace("ARGUMENTS", "schedule=Asset('a', watchers=[AssetWatcher('w', None)])"))
-    assert any("the watchers of asset `a`" in warning for warning in workflow.warnings)
-
-
 def test_schedules_can_be_read_back(project):
     schedule = schedule_of(project, "CronTriggerTimetable('0 3 * * *', timezone='Asia/Tokyo')")
     assert timetable_for(schedule, "UTC").first(datetime(2025, 1, 1, tzinfo=UTC)).logical_time.hour == 18

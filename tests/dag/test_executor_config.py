@@ -34,7 +34,7 @@ def test_the_old_form_is_kept_as_it_is(project):
     workflow = compiled(project, f"executor_config={options!r}, executor='kubernetes', queue='gpu'")
     node = workflow.nodes[1]
     assert (node.executor_options, node.executor, node.queue) == (options, "kubernetes", "gpu")
-    assert workflow.warnings == ("`executor` of task `work` has no effect yet",)
+    assert workflow.warnings == ("`executor` of task `work` has no effect: tasks run on the executor of their agent",)
 
 
 def test_a_pod_becomes_what_it_stands_for(project):
