@@ -126,7 +126,7 @@ class Transaction:
         self.ask(statement, parameters)
 
     def write_each(self, statement: Sql, rows: Sequence[Any], check: Check | None = None) -> None:
-        """Run a statement that reads `ROWS(:rows)`, with structs of plain values, or mappings, as rows.
+        """Run a statement that reads `ROWS(:rows)`, with structs or named tuples of plain values, or mappings.
 
         `check` is told how many rows it changed, before the transaction ends.
         """

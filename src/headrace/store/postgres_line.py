@@ -77,8 +77,9 @@ class PostgresLine:
         return reply
 
     def ask_each(self, statement: Sql, rows: Sequence[Any], check: Check | None = None) -> PostgresReply:
-        """Send a statement that reads these rows, structs or mappings, at the latest when an answer is asked for."""
-        return self.ask(statement, {"rows": _json.encode(rows).decode()}, check)
+        """Send a statement that reads these rows, at the latest when an answer is asked for."""
+        named = [row._asdict() for row in rows] if isinstance(rows[0], tuple) else rows
+        return self.ask(statement, {"rows": _json.encode(named).decode()}, check)
 
     def settle(self) -> None:
         """Send what was kept back if somebody has to look at an answer before anything else may happen."""

@@ -165,7 +165,7 @@ def save_schedule(tx: Transaction, row: ScheduleRow) -> None:
 def move_schedules(tx: Transaction, rows: Sequence[ScheduleRow]) -> None:
     """Give schedules that the caller has locked their new places."""
     if rows:
-        tx.write_each(MOVE, [row._asdict() for row in rows])
+        tx.write_each(MOVE, rows)
 
 
 def delete_schedule(tx: Transaction, workflow_id: int) -> None:

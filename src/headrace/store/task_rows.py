@@ -105,10 +105,10 @@ def insert_tasks(tx: Transaction, tasks: Sequence[Task], edges: Sequence[Edge]) 
     if tasks:
         tx.write_each(INSERT_TASKS, tasks)
     if edges:
-        tx.write_each(INSERT_EDGES, [edge._asdict() for edge in edges])
+        tx.write_each(INSERT_EDGES, edges)
 
 
 def insert_events(tx: Transaction, events: Sequence[Event]) -> None:
     """Record applied changes."""
     if events:
-        tx.write_each(INSERT_EVENTS, [event._asdict() for event in events])
+        tx.write_each(INSERT_EVENTS, events)
