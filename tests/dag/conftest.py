@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from headrace.authoring.dag.loading import load_dag_file
-from headrace.handoff import MissingError, RunContext, Source, TaskRequest
+from headrace.handoff import MissingError, RunContext, Source, TaskRequest, reusing
 from headrace.runner.python_task import run_python_task
 
 
@@ -142,7 +142,7 @@ class Project:
             ),
             **fields,
         )
-        return run_python_task(self.file, request, self.engine)
+        return run_python_task(self.file, reusing(request), self.engine)
 
     def value(self, result, name="return_value"):
         return msgspec.json.decode(result.values[name])

@@ -362,7 +362,7 @@ Slow(task_id="f", execution_timeout=timedelta(seconds=0.05))
 
 def test_request_to_stop_calls_on_kill_and_goes_on_up(flow, capfd):
     body = """
-from headrace.runner import TaskTerminated
+from headrace.runner.termination import TaskTerminated
 from airflow.sdk import BaseOperator
 class Slow(BaseOperator):
     def execute(self, context):

@@ -28,7 +28,7 @@ def offspring() -> list[psutil.Process]:
     family: list[psutil.Process] = []
     for child in psutil.Process().children():
         try:
-            if "headrace.runner.zygote" in child.cmdline():
+            if "headrace.runner.start_zygote" in child.cmdline():
                 family += [child, *child.children(recursive=True)]
         except psutil.Error:
             continue

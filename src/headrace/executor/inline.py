@@ -27,6 +27,7 @@ from headrace.handoff import (
     TaskResult,
     failed,
     failure_of,
+    reusing,
     value_of,
 )
 from headrace.logs import LogFile, Masker
@@ -99,7 +100,8 @@ class InlineExecutor:
             stack.enter_context(redirect_stderr(output))
             stack.enter_context(_LoggingTo(output))
             try:
-                result = _as_sent(request, run(request, channel))
+                # This process goes on, so the try must leave it as it was.
+                result = _as_sent(request, run(reusing(request), channel))
             except (Exception, SystemExit) as error:
                 result = failure_of(request, error)
             return without_secrets(result, masker)

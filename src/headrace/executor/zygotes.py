@@ -55,7 +55,7 @@ class Zygote:
         with theirs:
             try:
                 self.process = subprocess.Popen(
-                    [self._options.python, "-P", "-m", "headrace.runner.zygote", str(theirs.fileno())],
+                    [self._options.python, "-P", "-m", "headrace.runner.start_zygote", str(theirs.fileno())],
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
                     stdout=output_write,

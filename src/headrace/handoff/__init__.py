@@ -16,6 +16,7 @@ from headrace.handoff.control import (
     LoadFailed,
     ToZygote,
     may_reuse,
+    reusing,
 )
 from headrace.handoff.errands import (
     RUN_ENDED,
@@ -113,6 +114,7 @@ __all__ = [
     "frame",
     "is_errand",
     "may_reuse",
+    "reusing",
     "send",
     "session_uuid",
     "stable_uuid",

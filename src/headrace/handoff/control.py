@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from headrace.definition import Data
 from headrace.handoff.messages import Answer, Ask, Source, TaskRequest
 
@@ -12,6 +14,11 @@ MESSAGE_LIMIT_BYTES = 50 * 1024 * 1024
 def may_reuse(request: TaskRequest) -> bool:
     """Whether a process may serve this request and others; without an explicit word each try gets a fresh one."""
     return request.node.isolation == "reuse"
+
+
+def reusing(request: TaskRequest) -> TaskRequest:
+    """The same request for a process that serves others as well, whatever the workflow says."""
+    return replace(request, node=replace(request.node, isolation="reuse"))
 
 
 class Load(Data, frozen=True, kw_only=True, tag="load"):

@@ -13,7 +13,6 @@ import tempfile
 import textwrap
 import types
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -213,7 +212,7 @@ class BranchExternalPythonOperator(ExternalPythonOperator):
 def _portable(context: Context) -> Context:
     """What of the context means something elsewhere: words, numbers and dates, each made when it is asked for."""
     names = [name for name in CONTEXT_KEYS - _AT_HOME if name in context]
-    return Context({}, {name: partial(context.__getitem__, name) for name in names})
+    return Context({}, dict.fromkeys(names, lambda _, name: context[name]))
 
 
 def _codes(codes: int | Container[int] | None) -> Container[int]:

@@ -2,9 +2,5 @@
 
 A task process knows no database and no settings; it speaks to its supervisor over a socket and to nobody else. This
 room imports `handoff` and `authoring`; a language's task runner is named in `programs.py` and imported when it is used.
+Nothing is imported here, so that a warm parent can decide what comes first.
 """
-
-from headrace.runner.programs import run_task
-from headrace.runner.termination import TaskTerminated
-
-__all__ = ["TaskTerminated", "run_task"]

@@ -51,6 +51,7 @@ from headrace.handoff import (
     TaskResult,
     failed,
     failure_of,
+    may_reuse,
 )
 from headrace.operators.branch import skip_tasks
 from headrace.operators.python import PythonOperator
@@ -60,7 +61,6 @@ from headrace.runner.programs import named
 from headrace.runner.rendering import Rendering
 from headrace.runner.resuming import begin_from_trigger, resume, seconds_left
 from headrace.runner.termination import TaskTerminated
-from headrace.template.jinja import Renderer
 
 log = logging.getLogger("airflow.task")
 
@@ -186,10 +186,10 @@ class _Try:
             log.info("waits for trigger %s", deferral.trigger)
         return self._result("deferred", deferral=deferral)
 
-    def _call(self, renderer: Renderer) -> Any:
+    def _call(self, rendering: Rendering) -> Any:
         task, given = self._task, self._request.resume
-        if given is None:
-            begin_from_trigger(task, renderer)
+        if given is None and task.start_from_trigger:
+            begin_from_trigger(task, rendering.renderer)
         limit = task.execution_timeout.total_seconds() if task.execution_timeout else None
         with _time_limit(seconds_left(self._request, limit)):
             if given is None:
@@ -200,18 +200,19 @@ class _Try:
         untouched = self._become_instance()
         task, context = self._task, self._context
         context["params"]  # wrong ones fail the task before it does anything
-        folder = os.path.dirname(os.path.join(self._file.root, self._file.file))
-        self._rendering = Rendering(context["dag"], task, folder, context)
+        self._rendering = Rendering(context["dag"], task, self._file.folder, context)
         self._rendering.render_task(untouched)
-        for name in _DATES_IN_ENVIRONMENT:
-            os.environ.pop(name, None)  # of an earlier try in this process, whose run had a date
-        os.environ.update(context_environment(context))
+        if may_reuse(self._request):
+            for name in _DATES_IN_ENVIRONMENT:
+                os.environ.pop(name, None)  # of an earlier try, whose run had a date
+        for name, text in context_environment(context).items():
+            os.environ[name] = text
         if task.pre_execute_hook is not None:
             task.pre_execute_hook(context)
         task.pre_execute(context)
         self._call_back("execute")
         try:
-            value = self._call(self._rendering.renderer)
+            value = self._call(self._rendering)
         except SystemExit as error:
             if error.code not in (None, 0):
                 raise
@@ -237,8 +238,8 @@ class _Try:
         computed: list[Any] = []
         if self._task.is_mapped:
             self._task, computed = self._task.instance(self._request.map_index, self._context)
-        else:
-            # Rendering changes the operator, and with `isolation="reuse"` the same process runs it again.
+        elif may_reuse(self._request):
+            # Rendering changes the operator, and the same process runs it again.
             self._task = copy.copy(self._task)
         self._instance.task = self._context["task"] = self._task
         # The values are kept alive by the operator that was made of them, so their ids stay theirs.

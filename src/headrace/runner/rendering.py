@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -24,11 +25,17 @@ class Rendering:
     """The templates of one try."""
 
     def __init__(self, dag: Any, task: Any, folder: str, context: Mapping[str, Any]) -> None:
+        self._dag = dag
         self._task = task
+        self._folder = folder
         self._context = context
-        self.renderer = Renderer(_options(dag, task, folder), context)
         self.shown: dict[str, msgspec.Raw] = {}
         """The arguments that had something to render, as JSON."""
+
+    @cached_property
+    def renderer(self) -> Renderer:
+        """Made for the first argument that has a value: many tasks have none."""
+        return Renderer(_options(self._dag, self._task, self._folder), self._context)
 
     def render_task(self, untouched: Collection[int]) -> None:
         """Replace the operator's templates, by its own way if it has one."""

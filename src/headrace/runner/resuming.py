@@ -46,7 +46,7 @@ def _end(given: Resume) -> None:
 def begin_from_trigger(task: Any, renderer: Renderer) -> None:
     """Wait for the trigger that the task starts from, if the engine could not begin to by itself."""
     given = task.start_trigger_args
-    if not task.start_from_trigger or given is None:
+    if given is None:
         return
     arguments = dict(given.trigger_kwargs or {})
     for name in arguments.keys() & set(task.template_fields):

@@ -1,6 +1,6 @@
 """The warm parent process: loads a user's file once, then forks a child for each try.
 
-Started as `python -m headrace.runner.zygote FD` with a control socket. It lives as long as that socket: when the
+Started by `start_zygote` with a control socket. It lives as long as that socket: when the
 executor is gone, however it went, every process group below this one is killed.
 """
 
@@ -43,6 +43,7 @@ from headrace.handoff import (
 )
 from headrace.runner.child import Rehearsal, Run, empty_rehearsal, live, rehearse
 from headrace.runner.console import flush_console, redirect, set_up_console
+from headrace.runner.forking import fork
 from headrace.runner.pinning import Pinned, announcing, pinned
 from headrace.runner.programs import named, prepare, rehearsal_of, task_runner
 from headrace.runner.termination import install_handlers
@@ -106,7 +107,7 @@ class Zygote:
         ours, theirs = socket.socketpair()
         output_read, output_write = os.pipe()
         try:
-            pid = os.fork()
+            pid = fork()
             if pid == 0:
                 ours.close()
                 os.close(output_read)
@@ -267,7 +268,3 @@ def _kill_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         return
-
-
-if __name__ == "__main__":
-    main()

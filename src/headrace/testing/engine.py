@@ -31,7 +31,7 @@ from headrace.executor import InlineExecutor
 from headrace.handoff import RETURN_VALUE, Channel, TaskRequest, TaskResult
 from headrace.projects import ParsedFile
 from headrace.projects.saving import save_parsed
-from headrace.runner import run_task
+from headrace.runner.programs import run_task
 from headrace.scheduler import (
     DeadlineKeeper,
     PastFollower,

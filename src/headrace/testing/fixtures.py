@@ -18,7 +18,7 @@ from headrace.authoring.dag.compiling import compile_dag
 from headrace.authoring.dag.loading import DagFile
 from headrace.authoring.dag.values import decode_value, encode_value
 from headrace.compat.airflow import install
-from headrace.handoff import RETURN_VALUE, MissingError, RunContext, Source, TaskRequest, TaskResult
+from headrace.handoff import RETURN_VALUE, MissingError, RunContext, Source, TaskRequest, TaskResult, reusing
 from headrace.runner.python_task import run_python_task
 from headrace.testing.dag_bag import DagBag
 from headrace.testing.dag_run import run_dag as run_dag_to_its_end
@@ -122,6 +122,6 @@ def run_task() -> Callable[..., TaskOutcome]:
             ),
         )
         file = DagFile(path.parent, path.name, (workflow,), {dag.dag_id: dag})
-        return TaskOutcome(run_python_task(file, request, _Given(results or {})))
+        return TaskOutcome(run_python_task(file, reusing(request), _Given(results or {})))
 
     return run

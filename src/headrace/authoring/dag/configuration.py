@@ -8,7 +8,7 @@ import json
 import os
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from headrace.airflow_config import AirflowOptions, default_of, known_options, read_options
 from headrace.airflow_config.aliases import as_boolean
@@ -223,6 +223,24 @@ def provider_infos() -> Sequence[dict[str, Any]]:
         except Exception:  # a broken provider must not take the others with it
             continue
     return infos
+
+
+class Remembered(Generic[T]):
+    """What is made of one option, found out again only when the option may have changed.
+
+    For what every task asks: finding it out again would copy a tenth of the pages that its process copies.
+    """
+
+    def __init__(self, section: str, key: str, make: Callable[[], T]) -> None:
+        self._variable = f"AIRFLOW__{section}__{key}".upper()
+        self._make = make
+        self._last: tuple[tuple[Any, ...], T] | None = None
+
+    def get(self) -> T:
+        sources = conf.sources(self._variable)
+        if self._last is None or self._last[0] != sources:
+            self._last = (sources, self._make())
+        return self._last[1]
 
 
 conf = Configuration()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
-from typing import Any
+from typing import Any, TypeAlias
 
 from headrace.authoring.asking import Engine, loading_engine
 
@@ -22,28 +22,32 @@ CONTEXT_KEYS = frozenset(
 """Names that a task function gets from the context if it asks for them."""
 
 
+Makers: TypeAlias = "Mapping[str, Callable[[Context, str], Any]]"
+"""What makes a value of a context, by name: it gets the context, and the name."""
+
+
 class Context(dict[str, Any]):
     """The context as a dict whose expensive values are made when they are first read.
 
     `__iter__` is overridden so that `dict(context)` and `**context`, too, go through `__getitem__`.
     """
 
-    def __init__(self, values: Mapping[str, Any], lazy: Mapping[str, Callable[[], Any]]) -> None:
+    def __init__(self, values: Mapping[str, Any], makers: Makers) -> None:
         super().__init__(values)
-        self._lazy = dict(lazy)
+        self._makers = makers
 
     def __missing__(self, key: str) -> Any:
-        make = self._lazy.get(key)
+        make = self._makers.get(key)
         if make is None:
             raise KeyError(key)
-        value = self[key] = make()
+        value = self[key] = make(self, key)
         return value
 
     def _names(self) -> dict[str, None]:
-        return dict.fromkeys([*dict.keys(self), *self._lazy])
+        return dict.fromkeys([*dict.keys(self), *self._makers])
 
     def __contains__(self, key: object) -> bool:
-        return dict.__contains__(self, key) or key in self._lazy
+        return dict.__contains__(self, key) or key in self._makers
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names())

@@ -8,7 +8,7 @@ import importlib.util
 import linecache
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, ModuleType
 
@@ -18,13 +18,14 @@ from headrace.authoring.dag.dags import DAG
 from headrace.authoring.dag.told_slots import tell_slot
 from headrace.authoring.dag.unsupported import once_per_file
 from headrace.authoring.dag.user_frames import user_frames, user_traceback
-from headrace.authoring.dag.zipped import written_out, zipped_modules
 from headrace.authoring.languages import SlotQuestion, ToldSlot
 from headrace.definition import Workflow
 from headrace.errors import DefinitionError, HeadraceError, LoadError
 
 # Named, not imported: the room of other orchestrators' import paths builds on this one.
 _IMPORT_HOOK = "headrace.compat.airflow"
+# Few files are archives, and every task process would have what unpacks them in memory.
+_ZIPPED = "headrace.authoring.dag.zipped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,11 @@ class DagFile:
     file: str
     workflows: tuple[Workflow, ...]
     dags: dict[str, DAG]
+    folder: str = field(init=False)
+    """Where the templates are that its tasks name."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "folder", str((self.root / self.file).parent))
 
     def tell_slot(self, question: SlotQuestion) -> ToldSlot | None:
         """Ask the timetable that a user wrote for one of these DAGs."""
@@ -70,9 +76,10 @@ def _collect_all(root: Path, file: str, content: bytes | None) -> Iterator[DAG]:
         _put_on_path(path.parent, root)
         yield from _collect(root, file, content)
         return
-    archive = path if content is None else written_out(content, path)
+    zipped = importlib.import_module(_ZIPPED)
+    archive = path if content is None else zipped.written_out(content, path)
     _put_on_path(root, archive)
-    for name, module in zipped_modules(archive, file).items():
+    for name, module in zipped.zipped_modules(archive, file).items():
         yield from _collect(root, f"{file}/{name}", module)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import random
 import time
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,7 +14,11 @@ class Macros:
     datetime = datetime
     timedelta = timedelta
     time = time
-    random = staticmethod(random.random)
+
+    def random(self) -> float:
+        """A number from 0 to 1."""
+        # Every process that has the module reseeds it when it is forked.
+        return float(importlib.import_module("random").random())
 
     def __getattr__(self, name: str) -> Any:
         if name not in _MODULES:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
 from datetime import datetime
-from functools import cached_property
 from typing import Any
 
 from headrace.authoring.dag.schedules import schedule_of
@@ -13,31 +11,8 @@ from headrace.authoring.dag.zones import timezone_name
 from headrace.definition import Place
 
 
-def neighbour_dates(dag: Any, run: Any, to_date: Callable[[datetime | None], Any]) -> dict[str, Callable[[], Any]]:
-    """`prev_execution_date`, `next_ds` and their kin, each computed when it is first read."""
-
-    near = _Neighbours(dag, run)
-    lazy: dict[str, Callable[[], Any]] = {}
-    for position, name in enumerate(("prev", "next")):
-        lazy[f"{name}_execution_date"] = lambda position=position: to_date(near.dates[position])  # type: ignore[misc]
-        lazy[f"{name}_ds"] = lambda position=position: _written(near.dates[position], "%Y-%m-%d")  # type: ignore[misc]
-        lazy[f"{name}_ds_nodash"] = lambda position=position: _written(near.dates[position], "%Y%m%d")  # type: ignore[misc]
-    return lazy
-
-
-class _Neighbours:
-    """The logical times before and after a run's own, computed once."""
-
-    def __init__(self, dag: Any, run: Any) -> None:
-        self._dag = dag
-        self._run = run
-
-    @cached_property
-    def dates(self) -> tuple[datetime | None, datetime | None]:
-        return _around(self._dag, self._run)
-
-
-def _around(dag: Any, run: Any) -> tuple[datetime | None, datetime | None]:
+def dates_around(dag: Any, run: Any) -> tuple[datetime | None, datetime | None]:
+    """The logical times before and after a run's own."""
     if run.run_type == "manual":
         # A run that somebody started has no place on the schedule, so it is its own neighbour.
         return run.logical_time, run.logical_time
@@ -49,7 +24,3 @@ def _around(dag: Any, run: Any) -> tuple[datetime | None, datetime | None]:
     slot = timetable.slot_at(run.logical_time)
     before, after = timetable.previous(slot), timetable.following(slot)
     return before and before.logical_time, after and after.logical_time
-
-
-def _written(instant: datetime | None, pattern: str) -> str | None:
-    return None if instant is None else instant.strftime(pattern)

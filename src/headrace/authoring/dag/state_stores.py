@@ -10,7 +10,7 @@ from typing import Any
 
 from headrace.authoring.asking import Engine
 from headrace.authoring.dag.assets import Asset, AssetAlias, AssetNameRef, AssetUriRef, BaseAsset
-from headrace.authoring.dag.configuration import conf
+from headrace.authoring.dag.configuration import Remembered, conf
 
 NEVER_EXPIRE = timedelta.max
 """A `retention` without end."""
@@ -126,7 +126,14 @@ def has_assets(values: Iterable[Any]) -> bool:
 
 def clears_on_success() -> bool:
     """Whether a task that has succeeded forgets what it kept, as the installation says."""
+    return _clears_on_success.get()
+
+
+def _asked_to_clear() -> bool:
     return conf.getboolean("state_store", "clear_on_success")
+
+
+_clears_on_success = Remembered("state_store", "clear_on_success", _asked_to_clear)
 
 
 async def _in_thread(call: Callable[..., Any], *args: Any, **named: Any) -> Any:

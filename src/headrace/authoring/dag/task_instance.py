@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from headrace.authoring.asking import Engine
 from headrace.authoring.dag.configuration import conf
-from headrace.authoring.dag.connections import Connection
 from headrace.authoring.dag.context import Context, get_current_context
-from headrace.authoring.dag.context_values import asset_values, previous_run_values, state_stores
+from headrace.authoring.dag.context_values import makers_for
 from headrace.authoring.dag.dates import to_pendulum
-from headrace.authoring.dag.expansion import instance_count
-from headrace.authoring.dag.macros import Macros
-from headrace.authoring.dag.neighbours import neighbour_dates
 from headrace.authoring.dag.other_runs import OtherRuns, state_name
-from headrace.authoring.dag.params import merged_params
 from headrace.authoring.dag.pulling import Pull
+from headrace.authoring.dag.state_stores import has_assets
 from headrace.authoring.dag.told_tasks import RunTasks, TasksBefore, date_of
 from headrace.authoring.dag.try_attributes import TryAttributes
 from headrace.authoring.dag.values import decode_value, length_of
-from headrace.authoring.dag.variables import Lookup, VariableLookup
 from headrace.authoring.dag.xcom import has_custom_backend, serialized
 from headrace.authoring.dag.xcom_arg import RETURN_VALUE
 
@@ -253,7 +248,7 @@ class TaskInstance(OtherRuns, TasksBefore, TryAttributes):
 
 
 def task_context(instance: TaskInstance) -> Context:
-    """The context of a try. Dates and lookups are made when they are first read."""
+    """The context of a try. Dates, lookups and params are made when they are first read."""
     run, task, dag = instance.dag_run, instance.task, instance.dag
     values = {
         "dag": dag,
@@ -274,33 +269,8 @@ def task_context(instance: TaskInstance) -> Context:
     }
     stamp = run.run_id if run.logical_time is None else run.logical_time.strftime("%Y%m%d")
     values["task_instance_key_str"] = f"{run.dag_id}__{task.task_id}__{stamp}"
-    lazy: dict[str, Any] = {
-        "params": lambda: merged_params(dag.params, task.settings.params, run.conf),
-        "macros": Macros,
-        "var": VariableLookup,
-        "conn": lambda: Lookup(Connection.get),
-        "task_reschedule_count": instance.reschedule_count,
-        "expanded_ti_count": lambda: instance_count(task, instance),
-    }
-    lazy |= asset_values(task.settings, instance.engine) | previous_run_values(instance.engine)
-    lazy |= state_stores(task.settings, instance.engine)
-    if run.logical_time is not None:
-        values |= _date_strings(run.logical_time.astimezone(UTC))
-        lazy |= neighbour_dates(dag, run, to_pendulum)
-        for name in ("logical_date", "execution_date", "data_interval_start", "data_interval_end"):
-            lazy[name] = lambda name=name: getattr(run, name)
-    return Context(values, lazy)
-
-
-def _date_strings(instant: datetime) -> dict[str, str]:
-    day = timedelta(days=1)
-    names = {"": instant, "yesterday_": instant - day, "tomorrow_": instant + day}
-    strings = {f"{name}ds": when.strftime("%Y-%m-%d") for name, when in names.items()}
-    strings |= {f"{name}ds_nodash": when.strftime("%Y%m%d") for name, when in names.items()}
-    strings["ts"] = instant.isoformat()
-    strings["ts_nodash"] = instant.strftime("%Y%m%dT%H%M%S")
-    strings["ts_nodash_with_tz"] = instant.strftime("%Y%m%dT%H%M%S%z")
-    return strings
+    assets = has_assets(task.settings.inlets) or has_assets(task.settings.outlets)
+    return Context(values, makers_for(has_date=run.logical_time is not None, has_assets=assets))
 
 
 def context_environment(context: Mapping[str, Any]) -> dict[str, str]:

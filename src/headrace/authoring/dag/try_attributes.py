@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 import socket
 from typing import Any
@@ -66,6 +65,9 @@ class TryAttributes:
 
     @property
     def unixname(self) -> str:
+        # Hardly any task asks, and every task process would have it in memory.
+        import getpass
+
         return getpass.getuser()
 
     @property

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from headrace.authoring.dag.configuration import conf, import_string
+from headrace.authoring.dag.configuration import Remembered, conf, import_string
 from headrace.authoring.dag.context import current_engine, get_current_context
 from headrace.authoring.dag.exceptions import AirflowException
 from headrace.authoring.dag.values import decode_value, encode_value, length_of, to_json
@@ -157,17 +157,9 @@ class BaseXCom:
 _NOTHING = object()
 
 
-_last_choice: tuple[Any, Any] = (None, None)
-
-
 def backend() -> Any:
     """The class that the configuration names, or ours."""
-    # Every mapped task asks, and finding out again would copy a tenth of the pages that its process copies.
-    global _last_choice
-    sources = conf.sources("AIRFLOW__CORE__XCOM_BACKEND")
-    if _last_choice[0] != sources:
-        _last_choice = (sources, _chosen_backend())
-    return _last_choice[1]
+    return _backend.get()
 
 
 def _chosen_backend() -> Any:
@@ -181,6 +173,9 @@ def _chosen_backend() -> Any:
     if not (isinstance(chosen, type) and hasattr(chosen, "serialize_value") and hasattr(chosen, "deserialize_value")):
         raise AirflowException(f"expected `core.xcom_backend` to be a subclass of BaseXCom, got: `{path}`")
     return chosen
+
+
+_backend = Remembered("core", "xcom_backend", _chosen_backend)
 
 
 def has_custom_backend() -> bool:

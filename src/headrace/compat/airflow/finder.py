@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -35,7 +34,9 @@ class _TableModule(ModuleType):
         return [*super().__dir__(), *PATHS[self.__name__]]
 
 
-class _Finder(MetaPathFinder, Loader):
+class _Finder:
+    """Finds and loads. Without Python's abstract classes for both, which bring archives and temporary files along."""
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
@@ -51,7 +52,7 @@ class _Finder(MetaPathFinder, Loader):
                 return found
         if fullname in PATHS:
             # A package, so that Python comes back here for `from module import name` with an unknown name.
-            return ModuleSpec(fullname, self, origin="headrace", is_package=True)
+            return ModuleSpec(fullname, self, origin="headrace", is_package=True)  # type: ignore[arg-type]
         if fullname.startswith(_OF_PROVIDERS):
             raise ModuleNotFoundError(_missing_provider(_wanted(fullname)))
         # Without a name in it: Python would replace the text of an error that names the module it looked for.

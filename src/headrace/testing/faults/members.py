@@ -15,7 +15,7 @@ import psutil
 GONE_SECONDS = 40.0
 """How long a process that was told to end may take before that is a mistake."""
 _PR_SET_PDEATHSIG = 1
-_ZYGOTE = "headrace.runner.zygote"
+_ZYGOTE = "headrace.runner.start_zygote"
 _prctl = ctypes.CDLL(None).prctl
 
 
