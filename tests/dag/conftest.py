@@ -10,7 +10,7 @@ import pytest
 
 from headrace.authoring.dag.loading import load_dag_file
 from headrace.handoff import MissingError, RunContext, Source, TaskRequest, reusing
-from headrace.runner.python_task import run_python_task
+from headrace.runner.python_task import prepare, run_python_task
 
 
 class FakeEngine:
@@ -112,6 +112,7 @@ class Project:
     def load(self, source, name="flow.py"):
         self.write(source, name)
         self.file = load_dag_file(self.folder, name)
+        prepare(self.file)
         return self.file
 
     def workflow(self, source):

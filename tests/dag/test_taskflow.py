@@ -90,3 +90,33 @@ def test_iterating_a_result_and_taking_a_part_of_it_by_number_are_explained(flow
 
 def test_files_that_build_many_dags_are_asked_for_all_of_them():
     assert tuple(get_parsing_context()) == (None, None)
+
+
+def test_instances_of_a_mapped_task_share_nothing_but_what_is_the_same(project):
+    project.load(
+        """
+        from headrace import DAG, PythonOperator, task
+
+        class Counting(PythonOperator):
+            made = 0
+
+            def __init__(self, **kwargs):
+                super().__init__(**kwargs)
+                Counting.made += 1
+
+        with DAG("flow"):
+            @task
+            def plain(x, ti, seen=[]):
+                seen.append(x)
+                return [x, ti.task.op_kwargs, len(seen)]
+
+            plain.expand(x=[1, 2])
+
+            counted = Counting.partial(task_id="counted", python_callable=lambda x: [x, Counting.made])
+            counted.expand(op_kwargs=[{"x": 3}, {"x": 4}])
+        """
+    )
+    first, second = (project.value(project.run("plain", map_index=index)) for index in (0, 1))
+    assert (first, second) == ([1, {"x": 1}, 1], [2, {"x": 2}, 2])
+    before = project.value(project.run("counted", map_index=0))[1]
+    assert project.value(project.run("counted", map_index=1)) == [4, before + 1]

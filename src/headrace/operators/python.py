@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -21,6 +22,8 @@ class PythonOperator(BaseOperator):
     shown_fields: ClassVar[Sequence[str]] = ("callable_name",)
     template_fields: Sequence[str] = ("templates_dict", "op_args", "op_kwargs")
     ui_color = "#ffefeb"
+    stored_arguments: ClassVar[Sequence[str]] = ("op_kwargs",)
+    """What the constructor below only stores, so that a mapped task need not call it for every instance."""
 
     def __init__(
         self,
@@ -50,6 +53,11 @@ class PythonOperator(BaseOperator):
     def callable_name(self) -> str:
         name: str = getattr(self.python_callable, "__name__", type(self.python_callable).__name__)
         return name
+
+    def prepare_processes(self) -> None:
+        # Functions that are written in C need not tell what they take.
+        with contextlib.suppress(ValueError):
+            signature_of(self.python_callable)
 
     def execute(self, context: Context) -> Any:
         """What the function returns."""

@@ -48,6 +48,7 @@ def live(
         if rehearsal is not None:
             # Printed lines of a rehearsal end in the parent's output, which is nowhere.
             rehearse(rehearsal, times=1)
+            flush_console()
         _become_task_process(output)
         _serve(Line(sock, limit_bytes), run, file)
     except BaseException:
@@ -57,7 +58,6 @@ def live(
 
 
 def _become_task_process(output: int) -> None:
-    flush_console()
     redirect(output)
     signal.set_wakeup_fd(-1)
     become_task_process()

@@ -21,6 +21,7 @@ RUNNERS = {
 ERRAND_RUNNERS = {"python": "headrace.runner.python_errand:run_python_errand"}
 """What does errands instead of tasks; a language without an entry has none."""
 PREPARATIONS = {
+    "python": "headrace.runner.python_task:prepare",
     "dig": "headrace.runner.dig_task:prepare",
 }
 """What a warm parent does with the loaded file before it has children."""

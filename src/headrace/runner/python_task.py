@@ -237,7 +237,9 @@ class _Try:
         """Make the operator of this very try. Gives the ids of values that are not rendered."""
         computed: list[Any] = []
         if self._task.is_mapped:
-            self._task, computed = self._task.instance(self._request.map_index, self._context)
+            self._task, computed = self._task.instance(
+                self._request.map_index, self._context, is_only_one=not may_reuse(self._request)
+            )
         elif may_reuse(self._request):
             # Rendering changes the operator, and the same process runs it again.
             self._task = copy.copy(self._task)
@@ -357,6 +359,13 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def prepare(file: DagFile) -> None:
+    """Let the parent of task processes find out what is the same for all of them."""
+    for dag in file.dags.values():
+        for task in dag.tasks:
+            task.prepare_processes()
 
 
 def rehearsal(file: DagFile) -> tuple[Callable[[DagFile, TaskRequest, Channel], TaskResult], DagFile, TaskRequest]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -51,6 +53,8 @@ class MappedOperator(TaskNode):
     """A task that is multiplied over upstream results when it opens."""
 
     is_mapped = True
+    _model: Any = None
+    """An operator without the mapped arguments, where its class only stores them."""
 
     def __init__(self, partial: OperatorPartial, expansion: Expansion, strict: bool) -> None:
         self.settings = partial.settings
@@ -98,9 +102,29 @@ class MappedOperator(TaskNode):
     def __repr__(self) -> str:
         return f"<Mapped {self.task_type}: {self.task_id}>"
 
-    def instance(self, index: int, context: Mapping[str, Any]) -> tuple[Any, list[Any]]:
-        """The operator of one instance, and those of its arguments that must not be rendered."""
+    def prepare_processes(self) -> None:
+        if self.into is None or not _only_stores(self.operator_class, self.into):
+            return
+        # What is wrong with the other arguments is said where a task fails by it.
+        with contextlib.suppress(Exception):
+            model = self._constructed(self._arguments({}))
+            model.prepare_processes()
+            self._model = model
+
+    def instance(self, index: int, context: Mapping[str, Any], *, is_only_one: bool) -> tuple[Any, list[Any]]:
+        """The operator of one instance, and those of its arguments that must not be rendered.
+
+        The only one that this process makes may use up what was prepared for it.
+        """
         mapped, computed = self.expansion.arguments(index, context)
+        kwargs = self._arguments(mapped)
+        if self._model is None:
+            return self._constructed(kwargs), computed
+        operator = self._model if is_only_one else copy.copy(self._model)
+        operator.__dict__[self.into] = kwargs[self.into]
+        return operator, computed
+
+    def _arguments(self, mapped: Mapping[str, Any]) -> dict[Any, Any]:
         kwargs = {name: value for name, value in self.partial_kwargs.items() if name not in ("dag", "task_group")}
         given = kwargs.get(self.into, {}) if self.into is not None else kwargs
         if self.strict and not isinstance(self.expansion, CrossProduct):
@@ -109,13 +133,22 @@ class MappedOperator(TaskNode):
             kwargs[self.into] = {**given, **mapped}
         else:
             kwargs.update(mapped)
+        return kwargs
+
+    def _constructed(self, kwargs: dict[str, Any]) -> Any:
         with scope.outside():
             operator = self.operator_class(**{**kwargs, "task_id": self.task_id})
         for name in ("dag", "task_group", "upstream_task_ids", "downstream_task_ids", "place"):
             operator.__dict__[name] = self.__dict__[name]
-        return operator, computed
+        return operator
 
     def _refuse_twice(self, names: set[str]) -> None:
         if names:
             listed = ", ".join(f"`{name}`" for name in sorted(names))
             raise TypeError(f"task `{self.task_id}` got {listed} both in partial() and as a mapped argument")
+
+
+def _only_stores(operator_class: Any, name: str) -> bool:
+    """Whether the constructor of a class does nothing with an argument but to make it an attribute."""
+    author = next(cls for cls in operator_class.__mro__ if "__init__" in vars(cls))
+    return name in vars(author).get("stored_arguments", ())

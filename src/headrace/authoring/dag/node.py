@@ -43,6 +43,9 @@ class TaskNode(Linkable):
     is_teardown = False
     on_failure_fail_dagrun = False
 
+    def prepare_processes(self) -> None:
+        """Find out, before processes are forked for tries of this task, what each of them would find out again."""
+
     def join_graph(self, dag: Any, group: Any) -> None:
         """Become a task of this DAG and group; either may be None for a task that joins a DAG by its first edge."""
         self.dag = None
