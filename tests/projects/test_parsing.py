@@ -37,7 +37,7 @@ def pool(tmp_path_factory):
     folder = tmp_path_factory.mktemp("toy")
     (folder / "toy_language.py").write_text(TOY_LOADER)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(folder))
+        patch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
         with ParsePool(1, timeout_seconds=20, memory_mb=1024, loader="toy_language:load") as pool:
             yield pool
 
@@ -233,6 +233,16 @@ def test_module_in_the_current_folder_does_not_replace_ours(tmp_path, monkeypatc
     (tmp_path / "flow.dig").write_text("+a:\n  echo>: hi\n")
     monkeypatch.chdir(tmp_path)
     assert parse_file(tmp_path, "flow.dig").error is None
+
+
+def test_one_file_does_not_wait_for_what_only_others_need(tmp_path):
+    source = "import sys\nraise SystemExit([name for name in ('{}', 'pendulum') if name in sys.modules])"
+    for name in ("one.py", "two.py"):
+        (tmp_path / name).write_text(source.format("headrace.authoring.dig.loading"))
+    with ParsePool(1) as pool:
+        first, second = pool.parse(tmp_path, ["one.py", "two.py"])
+    assert "sys.exit([])" in first.error.message
+    assert "sys.exit(['pendulum'])" in second.error.message
 
 
 def test_many_files_by_several_processes(tmp_path):

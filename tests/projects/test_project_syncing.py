@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 import threading
 
@@ -100,7 +101,7 @@ class Project:
 def project(store_url, tmp_path, monkeypatch):
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "toy.py").write_text(TOY_LOADER)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "lib"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "lib"), prepend=os.pathsep)
     (tmp_path / "files").mkdir()
     project = Project(tmp_path / "files", store_url)
     yield project

@@ -156,6 +156,16 @@ def test_two_processes_may_create_the_schema_at_the_same_moment(store_url):
     two.dispose()
 
 
+def test_tables_of_another_program_are_left_alone(store_url):
+    stranger = Database(store_url)
+    stranger.transact(lambda tx: tx.execute(text("CREATE TABLE project (name TEXT)")))
+    with pytest.raises(SchemaError, match="holds tables of another program: project"):
+        Store(store_url)
+    with stranger.read() as tx:
+        assert inspect(tx.connection).get_table_names() == ["project"]
+    stranger.dispose()
+
+
 def test_a_file_that_is_no_database_is_named(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("this is not a database at all, " * 100)

@@ -12,7 +12,6 @@ from typing import Any
 
 import click
 
-from headrace.cli.log_lines import send_log_lines_to
 from headrace.errors import UsageError
 
 _LEVELS = {"error": logging.ERROR, "warn": logging.WARNING, "info": logging.INFO, "debug": logging.DEBUG, "trace": 5}
@@ -58,14 +57,19 @@ def _options() -> list[click.Option]:
 
 def _take_log(_context: click.Context, _parameter: click.Parameter, path: str | None) -> None:
     if path is not None and path != "-":
-        send_log_lines_to(path=path)
+        _send_log_lines_to(path=path)
 
 
 def _take_level(_context: click.Context, _parameter: click.Parameter, name: str | None) -> None:
     if name is not None:
         if name.lower() not in _LEVELS:
             raise UsageError(f"expected a log level ({', '.join(_LEVELS)}), got: `{name}`")
-        send_log_lines_to(level=_LEVELS[name.lower()])
+        _send_log_lines_to(level=_LEVELS[name.lower()])
+
+
+def _send_log_lines_to(**wish: Any) -> None:
+    # Only then: `headrace --help` shows none and should not wait for it.
+    import_module("headrace.cli.log_lines").send_log_lines_to(**wish)
 
 
 def _take_pairs(context: click.Context, _parameter: click.Parameter, pairs: tuple[str, ...]) -> None:

@@ -1,7 +1,8 @@
 """The process in which workflow files are loaded, started as `python -m headrace.projects.parse_child FD LOADER`.
 
-It is a warm parent: both languages are imported once, and each file is loaded in a fork with limits and a session of
-its own. It lives as long as its control socket: when the other side is gone, it kills what it started and ends.
+It is a warm parent: what files of a language need is imported once, and each file is loaded in a fork with limits and a
+session of its own. It lives as long as its control socket: when the other side is gone, it kills what it started and
+ends.
 """
 
 from __future__ import annotations
@@ -16,23 +17,27 @@ import socket
 import sys
 import time
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 
-from headrace.authoring.languages import LANGUAGES
+from headrace.authoring import language_of
+from headrace.errors import LoadError
 from headrace.handoff import KEPT_BYTES, Answer, Ask, Reader, content_digest, send
 from headrace.projects.outcome import MAX_OUTCOME_BYTES, ParseReply, ParseRequest
 from headrace.projects.parse_fork import Loader, Pipes, complete_outcome, live
 
-# What most files import, by name: imported once here instead of in each fork. A fork imports whatever is missing.
-_WARM_MODULES = (
-    *(language.loader.split(":")[0] for language in LANGUAGES),
-    "headrace.compat.airflow",
-    "headrace.operators.bash",
-    "headrace.operators.empty",
-    "headrace.operators.python",
-    "pendulum",
-)
+# What many files of a language import, by name: imported once here instead of in each fork. A fork imports whatever is
+# missing.
+_WARM_MODULES = {
+    "python": (
+        "headrace.compat.airflow",
+        "headrace.operators.bash",
+        "headrace.operators.empty",
+        "headrace.operators.python",
+        "pendulum",
+    )
+}
 _OUTPUT_BYTES = 8_192
 _TRACE_BYTES = 65_536
 _READ_BYTES = 1_048_576
@@ -181,26 +186,53 @@ class _Watch:
         return os.waitstatus_to_exitcode(status)
 
 
-def main() -> None:
+class _Warmth:
+    """What this process has imported for the files of each language."""
+
+    def __init__(self) -> None:
+        self._levels: dict[str, int] = {}
+
+    def warm_up_for(self, file: str) -> None:
+        """Import the language before its first file, and before its second what only many files are worth."""
+        try:
+            language = language_of(file)
+        except LoadError:
+            return  # the fork reports it
+        levels = ((language.loader.partition(":")[0],), _WARM_MODULES.get(language.name, ()))
+        level = self._levels.get(language.name, 0)
+        if level < len(levels):
+            self._levels[language.name] = level + 1
+            _import_all(levels[level])
+
+
+def _import_all(names: tuple[str, ...]) -> None:
+    gc.disable()  # next to nothing of what is imported is garbage
+    for name in names:
+        # What cannot be imported is reported by the files that need it.
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    # Forks need not look at it either, and thereby copy it.
+    gc.freeze()
+    gc.enable()
+
+
+def main() -> NoReturn:
     """Serve parse requests on the control socket until it closes."""
     control = socket.socket(fileno=int(sys.argv[1]))
     control.set_inheritable(False)
-    loader = _find_loader(sys.argv[2])
     # Only the other side decides when this process ends; Ctrl-C reaches everything in the terminal.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.collect()
-    gc.freeze()
+    loader, warmth = _find_loader(sys.argv[2]), _Warmth()
     reader: Reader[ParseRequest] = Reader(ParseRequest)
     with contextlib.suppress(_Stopped, ConnectionError):
         while (request := reader.receive(control)) is not None:
+            warmth.warm_up_for(request.file)
             send(control, _parse(request, control, loader))
+    # Somebody waits for this end, and nothing is left to be done before it.
+    os._exit(0)
 
 
 def _find_loader(name: str) -> Loader:
-    for warm in _WARM_MODULES:
-        # What cannot be imported is reported by the files that need it.
-        with contextlib.suppress(ImportError):
-            importlib.import_module(warm)
     module, _, function = name.partition(":")
     loader: Loader = getattr(importlib.import_module(module), function)
     return loader

@@ -8,7 +8,7 @@ from sqlalchemy import insert, inspect, select
 
 from headrace.errors import SchemaError, StoreUnreachableError
 from headrace.store.database import Database, Transaction
-from headrace.store.schema import VERSIONS, counter, pool, schema_for, schema_version
+from headrace.store.schema import VERSIONS, counter, metadata, pool, schema_for, schema_version
 from headrace.store.sql import Sql
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -79,10 +79,22 @@ def _create(tx: Transaction, default_pool_slots: int) -> None:
         tx.change(CREATE_SEQUENCE)
     if current_version_in(tx) is not None:
         return  # another process created it while we waited for the lock
-    schema_for(tx.connection.dialect.name).create_all(tx.connection)
+    _refuse_strangers(tx)
+    # Otherwise each table would be looked for by itself.
+    schema_for(tx.connection.dialect.name).create_all(tx.connection, checkfirst=False)
     tx.execute(insert(schema_version).values(version_num=VERSIONS[-1]))
     tx.execute(insert(counter).values(name="task", next=1))
     tx.execute(insert(pool).values(name=DEFAULT_POOL, slots=default_pool_slots))
+
+
+def _refuse_strangers(tx: Transaction) -> None:
+    """Our tables come with a version, all in one transaction: those without one are somebody else's."""
+    found = sorted(metadata.tables.keys() & set(inspect(tx.connection).get_table_names()))
+    if found:
+        raise SchemaError(
+            f"the database `{tx.database.display_name}` holds tables of another program: {', '.join(found)}",
+            hint="name an empty database with `--store` or the `store` setting",
+        )
 
 
 def _upgrade(tx: Transaction) -> tuple[str | None, str]:
