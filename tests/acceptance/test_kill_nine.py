@@ -121,8 +121,8 @@ def test_the_standalone_is_killed_and_started_again(marathon, store_url):
     marathon.check()
 
 
-def test_an_agent_and_a_scheduler_are_killed(marathon, postgres_url):
-    marathon = marathon(postgres_url, slow_seconds=FOR_EVER)
+def test_an_agent_and_a_scheduler_are_killed(marathon, store_url):
+    marathon = marathon(store_url, slow_seconds=FOR_EVER)
     cluster = marathon.cluster
     scheduler, _ = [cluster.scheduler() for _ in range(2)]
     agents = {name: cluster.agent("--name", name) for name in ("one", "other")}
