@@ -113,7 +113,7 @@ def test_a_log_line_of_a_hundred_megabytes_and_a_full_disk_hurt_nobody(cluster):
     on_full_disk.parent.mkdir(parents=True)
     on_full_disk.symlink_to("/dev/full")
     for key in ("roomy", "full"):
-        assert cluster.wait_for_end(cluster.trigger("loud", "--run-key", key)).state == "success"
+        assert cluster.wait_for_end(cluster.trigger("loud", run_key=key)).state == "success"
     log = log_path(cluster.home / "logs", "loud", "roomy", "loud", project="project")
     assert log.stat().st_size >= 100_000_000
     assert f"could not write the log `{on_full_disk}`: No space left on device" in server.stderr

@@ -134,7 +134,9 @@ class PostgresServer:
         """URL of a fresh database: empty, or a copy of the database at the URL `template` (or of `self.template`)."""
         name = f"headrace_{os.getpid()}_{next(self._numbers)}"
         source = (template or self.template or "template1").rpartition("/")[2]
-        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(source))
+        # Copied as files, since copying page by page through the log takes three times as long for so small a database.
+        create = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY file_copy")
+        statement = create.format(sql.Identifier(name), sql.Identifier(source))
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute(statement)
         return self._url_of(name)

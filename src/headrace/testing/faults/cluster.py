@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from headrace.actions.trigger import trigger
 from headrace.clock import SystemClock, to_micros
 from headrace.errors import HeadraceError
 from headrace.store import RunRow, Store, TaskRow, TryRow, get_run, list_tasks, list_tries, live_agents, workflow_names
@@ -122,10 +123,10 @@ class Cluster:
             raise NeverHappened(f"{arguments} failed:\n{done.stderr}")
         return json.loads(done.stdout)
 
-    def trigger(self, workflow: str, *arguments: str) -> int:
+    def trigger(self, workflow: str, run_key: str | None = None) -> int:
         """Start a run of a workflow as soon as a member has saved it; the run's id."""
         self.wait_for_workflows(workflow)
-        return int(self.ask("trigger", workflow, *arguments)["run_id"])
+        return trigger(self.store, SystemClock(), workflow, run_key=run_key).id
 
     # ---- what the store says -------------------------------------------------------------------------------------
 
