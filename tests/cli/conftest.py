@@ -1,14 +1,23 @@
-"""The real command in a real process, each test with a home of its own."""
+"""The real command with a home of its own for each test, in a real process wherever that makes a difference."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import subprocess
 import sys
 import textwrap
+from types import SimpleNamespace
+from unittest.mock import patch
 
 import pytest
+
+from headrace.cli.main import run_command
+
+LIVING = ("run", "retry", "agent", "scheduler", "standalone", "triggerer")
+"""Commands that start processes or listen for signals; all others ask the database something, print, and are done."""
 
 
 class Command:
@@ -41,14 +50,35 @@ class Command:
         )  # fmt: skip
 
     def __call__(self, *arguments, **environ):
+        """Run a command to its end: what it printed and its exit code."""
+        return self.process(*arguments, **environ) if arguments[0] in LIVING else self._here(*arguments, **environ)
+
+    def process(self, *arguments, **environ):
+        """Run a command as a process of its own."""
         process = self.start(*arguments, **environ)
         process.out, process.err = process.communicate(timeout=60)
         return process
+
+    def _here(self, *arguments, **environ):
+        out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+        with (
+            contextlib.chdir(self.folder),
+            patch.dict(os.environ, {**self.environ, **environ}, clear=True),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            code = run_command(arguments)
+        return SimpleNamespace(out=_text(out), err=_text(err), returncode=code)
 
     def json(self, *arguments, **environ):
         """The last line of stdout, and the exit code."""
         done = self(*arguments, "--json", **environ)
         return json.loads(done.out.splitlines()[-1]), done.returncode
+
+
+def _text(stream):
+    stream.flush()
+    return stream.buffer.getvalue().decode()
 
 
 @pytest.fixture

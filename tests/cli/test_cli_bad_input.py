@@ -144,7 +144,8 @@ def test_a_mistake_of_ours_leaves_a_report_and_no_traceback(headrace):
     (headrace.folder / "sitecustomize.py").write_text(
         "import headrace.settings as s\ndef broken(*a, **k):\n    raise ZeroDivisionError\ns.load_settings = broken\n"
     )
-    done = refused(headrace("runs", PYTHONPATH=str(headrace.folder)), "ZeroDivisionError", code=70)
+    path = os.pathsep.join((str(headrace.folder), os.environ.get("PYTHONPATH", "")))
+    done = refused(headrace.process("runs", PYTHONPATH=path), "ZeroDivisionError", code=70)
     assert "Traceback" not in done.err
     (report,) = (headrace.home / "crashes").iterdir()
     assert "ZeroDivisionError" in report.read_text()
