@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import shutil
 
 import hypothesis
 import pytest
 
 from headrace.cli import log_lines
 from headrace.store import Store
+from headrace.testing.empty_database import new_sqlite
 from headrace.testing.postgres import PostgresServer
 
 # A busy machine is no reason for a property to fail.
@@ -41,30 +41,26 @@ def store_url(request, tmp_path):
 
 
 @pytest.fixture(scope="session")
-def sqlite_template(tmp_path_factory):
-    path = tmp_path_factory.mktemp("template") / "headrace.db"
-    Store(f"sqlite:///{path}").dispose()
-    return path
-
-
-@pytest.fixture(scope="session")
 def postgres_template(postgres_server):
     url = postgres_server.new_database()
     Store(url).dispose()
     return url
 
 
+@pytest.fixture
+def prepared_postgres_url(postgres_server, postgres_template):
+    """URL of a PostgreSQL database that holds the schema and nothing else."""
+    url = postgres_server.new_database(postgres_template)
+    yield url
+    postgres_server.drop_database(url)
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def prepared_url(request, tmp_path):
     """URL of a database of each kind that holds the schema and nothing else."""
     if request.param == "sqlite":
-        shutil.copy(request.getfixturevalue("sqlite_template"), tmp_path / "headrace.db")
-        yield f"sqlite:///{tmp_path}/headrace.db"
-        return
-    server = request.getfixturevalue("postgres_server")
-    url = server.new_database(request.getfixturevalue("postgres_template"))
-    yield url
-    server.drop_database(url)
+        return new_sqlite(tmp_path / "headrace.db")
+    return request.getfixturevalue("prepared_postgres_url")
 
 
 @pytest.fixture(autouse=True)

@@ -9,15 +9,15 @@ from headrace.testing.faults.proxy import Proxy
 
 
 @pytest.fixture
-def cluster(make_cluster, postgres_url, tmp_path):
-    cluster = make_cluster(postgres_url, {"ASKING_FOLDER": str(tmp_path)})
+def cluster(make_cluster, prepared_postgres_url, tmp_path):
+    cluster = make_cluster(prepared_postgres_url, {"ASKING_FOLDER": str(tmp_path)})
     cluster.bring("asking.py")
     return cluster
 
 
-def test_an_agent_that_is_cut_off_ends_its_tasks_in_time(cluster, postgres_url, tmp_path):
+def test_an_agent_that_is_cut_off_ends_its_tasks_in_time(cluster, prepared_postgres_url, tmp_path):
     """Its connections stay open and silent, so that each of its threads waits for an answer which never comes."""
-    with Proxy(postgres_url) as proxy:
+    with Proxy(prepared_postgres_url) as proxy:
         cluster.scheduler()
         agent = cluster.agent("--name", "far", HEADRACE_STORE=proxy.url)
         run_id = cluster.trigger("asking")

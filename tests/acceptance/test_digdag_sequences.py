@@ -23,8 +23,8 @@ ONCE = "BLOCKED READY RUNNING SUCCESS"
 
 
 @pytest.fixture
-def engine(store_url, tmp_path):
-    engine = Engine(tmp_path, store_url)
+def engine(prepared_url, tmp_path):
+    engine = Engine(tmp_path, prepared_url)
     yield engine
     engine.close()
 

@@ -17,8 +17,8 @@ SHORTER = Sql("SET LOCAL idle_in_transaction_session_timeout = '20ms'")
 
 
 @pytest.fixture
-def store(postgres_url):
-    store = Store(postgres_url)
+def store(prepared_postgres_url):
+    store = Store(prepared_postgres_url)
     yield store
     store.dispose()
 

@@ -22,7 +22,7 @@ SECONDS = 30.0
 
 @pytest.mark.parametrize(("kind", "spelling"), [("sqlite", OLD), ("postgres", NEW)])
 def test_a_ten_minute_task_is_given_up_within_seconds(make_cluster, request, kind, spelling):
-    url = request.getfixturevalue("postgres_url") if kind == "postgres" else None
+    url = request.getfixturevalue("prepared_postgres_url") if kind == "postgres" else None
     cluster = make_cluster(url, spelling, without=("HEADRACE_AGENT__LEASE_SECONDS",))
     cluster.bring("ten_minutes.py")
     member = cluster.standalone()

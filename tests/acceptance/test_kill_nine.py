@@ -84,9 +84,9 @@ def marathon(make_cluster, tmp_path):
     return make
 
 
-def test_a_task_process_and_a_zygote_die(marathon, store_url):
+def test_a_task_process_and_a_zygote_die(marathon, prepared_url):
     """The slow task's process is killed twice, then the warm parent with all that run below it."""
-    marathon = marathon(store_url, slow_seconds=f"{FOR_EVER} {FOR_EVER} {FOR_EVER}")
+    marathon = marathon(prepared_url, slow_seconds=f"{FOR_EVER} {FOR_EVER} {FOR_EVER}")
     server = marathon.cluster.standalone()
     marathon.start()
     for number in (1, 2):
@@ -105,9 +105,9 @@ def test_a_task_process_and_a_zygote_die(marathon, store_url):
     assert server.process.poll() is None and "Traceback" not in server.stderr
 
 
-def test_the_standalone_is_killed_and_started_again(marathon, store_url):
+def test_the_standalone_is_killed_and_started_again(marathon, prepared_url):
     """Once alone, so that its tasks must die by themselves, and once with everything below it."""
-    marathon = marathon(store_url, slow_seconds=f"{FOR_EVER} {FOR_EVER}")
+    marathon = marathon(prepared_url, slow_seconds=f"{FOR_EVER} {FOR_EVER}")
     server = marathon.cluster.standalone()
     marathon.start()
     for number, kill_it in ((1, Member.kill), (2, Member.kill_tree)):
@@ -121,8 +121,8 @@ def test_the_standalone_is_killed_and_started_again(marathon, store_url):
     marathon.check()
 
 
-def test_an_agent_and_a_scheduler_are_killed(marathon, store_url):
-    marathon = marathon(store_url, slow_seconds=FOR_EVER)
+def test_an_agent_and_a_scheduler_are_killed(marathon, prepared_url):
+    marathon = marathon(prepared_url, slow_seconds=FOR_EVER)
     cluster = marathon.cluster
     scheduler, _ = [cluster.scheduler() for _ in range(2)]
     agents = {name: cluster.agent("--name", name) for name in ("one", "other")}
@@ -140,9 +140,9 @@ def test_an_agent_and_a_scheduler_are_killed(marathon, store_url):
 
 
 @pytest.mark.parametrize(("drain_seconds", "slow_seconds"), [("30", "2"), ("0", FOR_EVER)])
-def test_a_stopped_agent_costs_no_try(marathon, postgres_url, drain_seconds, slow_seconds):
+def test_a_stopped_agent_costs_no_try(marathon, prepared_postgres_url, drain_seconds, slow_seconds):
     """It finishes what runs, or hands it back."""
-    marathon = marathon(postgres_url, slow_seconds=slow_seconds)
+    marathon = marathon(prepared_postgres_url, slow_seconds=slow_seconds)
     cluster = marathon.cluster
     cluster.scheduler()
     agents = {name: cluster.agent("--name", name, "--drain-seconds", drain_seconds) for name in ("one", "other")}
@@ -163,9 +163,9 @@ def test_a_stopped_agent_costs_no_try(marathon, postgres_url, drain_seconds, slo
     assert bool(handed_back) == (drain_seconds == "0")
 
 
-def test_an_agent_that_was_frozen_is_too_late(marathon, postgres_url):
+def test_an_agent_that_was_frozen_is_too_late(marathon, prepared_postgres_url):
     """Others run its tasks, even if it froze in the middle of a transaction; what it says then changes nothing."""
-    marathon = marathon(postgres_url, slow_seconds=f"{FOR_EVER} 3")
+    marathon = marathon(prepared_postgres_url, slow_seconds=f"{FOR_EVER} 3")
     cluster = marathon.cluster
     cluster.scheduler()
     agents = {name: cluster.agent("--name", name) for name in ("one", "other")}
@@ -184,8 +184,8 @@ def test_an_agent_that_was_frozen_is_too_late(marathon, postgres_url):
     assert "lost its lease" in agents[name].stderr and "a stale result changed nothing" in agents[name].stderr
 
 
-def test_what_a_frozen_agent_still_runs_is_ended(marathon, postgres_url):
-    marathon = marathon(postgres_url, seconds=60)
+def test_what_a_frozen_agent_still_runs_is_ended(marathon, prepared_postgres_url):
+    marathon = marathon(prepared_postgres_url, seconds=60)
     cluster = marathon.cluster
     cluster.scheduler()
     frozen = cluster.agent()

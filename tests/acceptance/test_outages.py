@@ -12,16 +12,16 @@ BACK = "works again after"
 
 
 @pytest.fixture
-def server(postgres_server, postgres_url):
+def server(postgres_server, prepared_postgres_url):
     """The server of this worker, which a test may stop: it runs again before the next one."""
     yield postgres_server
     postgres_server.start()
 
 
 @pytest.fixture
-def cluster(make_cluster, server, postgres_url, tmp_path):
+def cluster(make_cluster, server, prepared_postgres_url, tmp_path):
     settings = {"ASKING_FOLDER": str(tmp_path)}
-    cluster = make_cluster(postgres_url, settings, without=("HEADRACE_AGENT__LEASE_SECONDS",))
+    cluster = make_cluster(prepared_postgres_url, settings, without=("HEADRACE_AGENT__LEASE_SECONDS",))
     cluster.bring("asking.py")
     return cluster
 
@@ -51,10 +51,10 @@ def test_an_outage_costs_nothing_and_is_two_lines(cluster, server, tmp_path):
     cluster.store.dispose()
 
 
-def test_an_outage_that_outlasts_leases_costs_no_try(make_cluster, server, postgres_url, tmp_path):
+def test_an_outage_that_outlasts_leases_costs_no_try(make_cluster, server, prepared_postgres_url, tmp_path):
     """The agent has ended the task by then and runs it anew, because the scheduler gave it time to come back."""
     settings = {"ASKING_FOLDER": str(tmp_path), "HEADRACE_AGENT__RENEW_SECONDS": "0.2"}
-    cluster = make_cluster(postgres_url, settings)
+    cluster = make_cluster(prepared_postgres_url, settings)
     cluster.bring("asking.py")
     cluster.scheduler()
     agent = cluster.agent()

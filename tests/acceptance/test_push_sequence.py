@@ -133,8 +133,8 @@ def test_push_registers_everything_at_once_and_a_broken_file_changes_nothing(sho
         assert find_project(tx, "shop").revision.name == "1.0.1"
 
 
-def test_pushed_project_runs_on_a_machine_that_never_saw_its_folder(make_cluster, store_url, tmp_path):
-    cluster = make_cluster(store_url)
+def test_pushed_project_runs_on_a_machine_that_never_saw_its_folder(make_cluster, prepared_url, tmp_path):
+    cluster = make_cluster(prepared_url)
     folder = tmp_path / "example"
     shutil.copytree(EXAMPLE, folder)
     pushed = cluster.command("push", "shop", "--project", str(folder), "-r", "1.0.0")

@@ -102,8 +102,8 @@ def test_standalone_on_sqlite(cluster_of):
     assert "Traceback" not in server.stderr
 
 
-def test_schedulers_and_agents_on_postgres(cluster_of, postgres_url):
-    cluster = cluster_of(postgres_url)
+def test_schedulers_and_agents_on_postgres(cluster_of, prepared_postgres_url):
+    cluster = cluster_of(prepared_postgres_url)
     members = [start() for start in (cluster.scheduler, cluster.agent) for _ in range(2)]
     assert ends_in_cluster(cluster) == EXPECTED
     assert [member.terminate() for member in members] == [0, 0, 0, 0]

@@ -94,8 +94,8 @@ def _under_root(task):
 
 
 @pytest.fixture
-def world(store_url):
+def world(prepared_url):
     """The same on SQLite and PostgreSQL."""
-    world = World(store_url)
+    world = World(prepared_url)
     yield world
     world.store.dispose()

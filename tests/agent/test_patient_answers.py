@@ -16,8 +16,8 @@ CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s
 
 
 @pytest.fixture
-def store(postgres_url):
-    store = Store(postgres_url)
+def store(prepared_postgres_url):
+    store = Store(prepared_postgres_url)
     yield store
     store.dispose()
 
@@ -26,12 +26,12 @@ def ask(broker, verb, **args):
     return answer(broker, LOADING, Ask(id=1, verb=verb, args=args), Masker())
 
 
-def test_a_connection_that_was_cut_costs_nothing(store, postgres_server, postgres_url):
+def test_a_connection_that_was_cut_costs_nothing(store, postgres_server, prepared_postgres_url):
     broker = Broker(store)
     assert ask(broker, "set_variable", name="a", value="1").error is None
     for _ in range(2):
         with psycopg.connect(postgres_server.url, autocommit=True) as admin:
-            admin.execute(CUT, [postgres_url.rpartition("/")[2]])
+            admin.execute(CUT, [prepared_postgres_url.rpartition("/")[2]])
         found = ask(broker, "get_variable", name="a")
         assert (found.error, bytes(found.value)) == (None, b'"1"')
 

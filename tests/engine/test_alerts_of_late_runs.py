@@ -14,13 +14,13 @@ ALERT = "+main^failure-alert"
 
 
 @pytest.fixture
-def start(store_url, tmp_path):
+def start(prepared_url, tmp_path):
     """Starts runs that may take a minute, in an engine that tells people by a command."""
     engines = []
 
     def start(text: str, command: str, task_seconds: float | None = None):
         settings = NotificationSettings(type="shell", shell_command=command, min_wait_seconds=600, max_wait_seconds=600)
-        engine = Engine(tmp_path, store_url, notification=settings)
+        engine = Engine(tmp_path, prepared_url, notification=settings)
         engines.append(engine)
         engine.services.append(AgeKeeper(engine.store, run_seconds=60, task_seconds=task_seconds))
         run = engine.start_dig(text)

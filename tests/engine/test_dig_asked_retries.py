@@ -12,8 +12,8 @@ FAILS_UNTIL = (
 
 
 @pytest.fixture
-def engine(store_url, tmp_path):
-    engine = Engine(tmp_path, store_url)
+def engine(prepared_url, tmp_path):
+    engine = Engine(tmp_path, prepared_url)
     yield engine
     engine.close()
 

@@ -36,7 +36,7 @@ PIPELINE = """
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def engine(request, tmp_path):
-    url = request.getfixturevalue("postgres_url") if request.param == "postgres" else None
+    url = request.getfixturevalue("prepared_postgres_url") if request.param == "postgres" else None
     engine = Engine(tmp_path, url)
     yield engine
     engine.close()

@@ -20,8 +20,8 @@ LOOP = """
 
 
 @pytest.fixture
-def engine(store_url, tmp_path):
-    engine = Engine(tmp_path, store_url)
+def engine(prepared_url, tmp_path):
+    engine = Engine(tmp_path, prepared_url)
     engine.agent._options = replace(engine.agent._options, max_tasks_per_run=10)
     yield engine
     engine.close()

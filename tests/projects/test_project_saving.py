@@ -20,8 +20,8 @@ HOURLY = Schedule(type="cron", spec={"expression": "0 * * * *"}, start_at="2026-
 
 
 @pytest.fixture
-def store(store_url):
-    store = Store(store_url)
+def store(prepared_url):
+    store = Store(prepared_url)
     yield store
     store.dispose()
 

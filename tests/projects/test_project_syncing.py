@@ -98,12 +98,12 @@ class Project:
 
 
 @pytest.fixture
-def project(store_url, tmp_path, monkeypatch):
+def project(prepared_url, tmp_path, monkeypatch):
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "toy.py").write_text(TOY_LOADER)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "lib"), prepend=os.pathsep)
     (tmp_path / "files").mkdir()
-    project = Project(tmp_path / "files", store_url)
+    project = Project(tmp_path / "files", prepared_url)
     yield project
     project.close()
 

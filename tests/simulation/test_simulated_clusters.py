@@ -30,8 +30,8 @@ def test_no_seed_breaks_a_promise():
         assert outcome.events > 0
 
 
-def test_no_seed_breaks_a_promise_on_postgresql(postgres_url):
-    for outcome in simulate_all(range(8), postgres_url):
+def test_no_seed_breaks_a_promise_on_postgresql(prepared_postgres_url):
+    for outcome in simulate_all(range(8), prepared_postgres_url):
         assert outcome.problem is None, f"seed {outcome.seed}: {outcome.problem}"
 
 
@@ -114,9 +114,9 @@ def test_it_tells_when_a_service_raises(monkeypatch):
     assert "ZeroDivisionError" in first_problem(range(300))
 
 
-def test_it_tells_when_writes_do_not_name_the_version_that_they_were_decided_for(monkeypatch, postgres_url):
+def test_it_tells_when_writes_do_not_name_the_version_that_they_were_decided_for(monkeypatch, prepared_postgres_url):
     patch_sql(monkeypatch, task_rows, "UPDATE_TASKS", "AND task.version = r.version", "")
-    assert "left `scheduled`, but it was in `running`" in first_problem(range(25, 75), postgres_url)
+    assert "left `scheduled`, but it was in `running`" in first_problem(range(25, 75), prepared_postgres_url)
 
 
 def patch_sql(monkeypatch, module, name: str, old: str, new: str) -> None:
@@ -142,10 +142,10 @@ def test_the_story_of_a_good_seed_is_told_on_request(capsys):
     assert "scheduled → queued by claim" in printed and "0 failed" in printed
 
 
-def test_a_database_with_projects_is_left_alone(postgres_url):
-    store = Store(postgres_url)
+def test_a_database_with_projects_is_left_alone(prepared_postgres_url):
+    store = Store(prepared_postgres_url)
     with store.begin() as tx:
         ensure_project(tx, "p", "/p", 0)
     store.dispose()
     with pytest.raises(SystemExit, match="expected a database without projects"):
-        next(simulate_all([0], postgres_url))
+        next(simulate_all([0], prepared_postgres_url))

@@ -17,8 +17,8 @@ RENAME = Sql("UPDATE note SET text = r.text FROM (SELECT * FROM ROWS(:rows)) AS 
 
 
 @pytest.fixture
-def store(postgres_url):
-    store = Store(postgres_url)
+def store(prepared_postgres_url):
+    store = Store(prepared_postgres_url)
     with store.begin() as tx:
         tx.change(CREATE)
     yield store

@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from headrace.testing import postgres
+from headrace.testing import memory_folders, postgres
 from headrace.testing.postgres import PostgresServer
 
 
@@ -68,9 +68,28 @@ def test_durable_server_waits_for_the_disk():
 
 def test_closed_server_leaves_nothing_behind():
     with PostgresServer() as server:
-        folder = Path(query(server.url, "SHOW data_directory")[0][0]).parent
-        assert folder.exists()
-    assert not folder.exists()
+        folders = (server._folder, Path(query(server.url, "SHOW data_directory")[0][0]).parent)
+        assert all(folder.exists() for folder in folders)
+    assert not any(folder.exists() for folder in folders)
+
+
+def test_data_are_on_the_disk_if_there_is_too_little_memory(monkeypatch):
+    monkeypatch.setattr(memory_folders, "_NEEDED_BYTES", 1 << 60)
+    with PostgresServer() as server:
+        assert Path(query(server.url, "SHOW data_directory")[0][0]).parent == server._folder
+
+
+def test_folders_in_memory_of_killed_processes_are_deleted(tmp_path, monkeypatch):
+    monkeypatch.setattr(memory_folders, "_NEEDED_BYTES", 0)
+    monkeypatch.setattr(memory_folders, "_MEMORY", tmp_path)
+    mine = memory_folders.memory_folder()
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    left = mine.with_name(mine.name.replace(f"-{os.getpid()}-", f"-{ended.pid}-"))
+    (left / "data").mkdir(parents=True)
+    (tmp_path / "somebody-else-1-x").mkdir()
+    other = memory_folders.memory_folder()
+    assert {one.name for one in tmp_path.iterdir()} == {mine.name, other.name, "somebody-else-1-x"}
 
 
 def test_busy_port_is_exchanged_for_a_free_one(postgres_server):

@@ -45,8 +45,8 @@ class Watched:
 
 
 @pytest.fixture
-def watched(tmp_path, store_url):
-    watched = Watched(tmp_path, store_url)
+def watched(tmp_path, prepared_url):
+    watched = Watched(tmp_path, prepared_url)
     yield watched
     watched.engine.close()
 

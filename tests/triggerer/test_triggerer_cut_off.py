@@ -15,15 +15,15 @@ LONG_SECONDS = 30.0
 
 
 @pytest.fixture
-def server(postgres_server, postgres_url):
+def server(postgres_server, prepared_postgres_url):
     """The server of this worker, which a test may stop: it runs again before the next one."""
     yield postgres_server
     postgres_server.start()
 
 
 @pytest.fixture
-def waiting(server, postgres_url, tmp_path):
-    waiting = Waiting(tmp_path, postgres_url)
+def waiting(server, prepared_postgres_url, tmp_path):
+    waiting = Waiting(tmp_path, prepared_postgres_url)
     yield waiting
     waiting.store.dispose()
 

@@ -45,6 +45,7 @@ from headrace.scheduler import (
 from headrace.settings import NotificationSettings
 from headrace.store import Store, Transaction
 from headrace.store.sql import Sql
+from headrace.testing.empty_database import new_sqlite
 from headrace.testing.run import Run
 
 Action = Callable[[TaskRequest], Any]
@@ -70,7 +71,7 @@ class Engine:
         self.folder = folder
         self._notification = notification
         self.clock = ManualClock(start)
-        self.store = Store(url or f"sqlite:///{folder}/engine.db")
+        self.store = Store(url or new_sqlite(folder / "engine.db"))
         self._project = folder / "project"
         self._project.mkdir(parents=True, exist_ok=True)
         self._actions: dict[str, Mapping[str, Action]] = {}

@@ -27,6 +27,7 @@ import psycopg
 from psycopg import sql
 
 from headrace.errors import HeadraceError
+from headrace.testing.memory_folders import memory_folder
 
 _START_SECONDS = 60.0
 _STOP_SECONDS = 30.0
@@ -42,9 +43,9 @@ class PostgresServer:
     with PostgresServer() as server:
         url = server.new_database()
 
-    `is_durable=False` (for tests) never waits for the disk: a crash of the machine would lose data, a crash of the
-    server does not. Start it from a thread that lives as long as the server is needed: on Linux the kernel
-    stops the server when that thread ends, which is how it dies with a killed test run.
+    `is_durable=False` (for tests) never waits for the disk, and keeps its data in memory if there is enough: a crash of
+    the machine would lose data, a crash of the server does not. Start it from a thread that lives as long as the server
+    is needed: on Linux the kernel stops the server when that thread ends, which is how it dies with a killed test run.
     """
 
     def __init__(
@@ -60,6 +61,9 @@ class PostgresServer:
         self.port = _free_port()
         self._given_folder = folder
         self._folder: Path | None = None
+        self._memory: Path | None = None
+        """The folder for data that need not outlive this process."""
+        self._may_forget = folder is None and not is_durable
         self._settings = {**_settings(is_durable), **(settings or {})}
         self._install = _find_install(version)
         self._user = _unprivileged_user()
@@ -126,9 +130,10 @@ class PostgresServer:
     def close(self) -> None:
         """Stop and delete the data, unless the folder was the caller's."""
         self.crash() if self._given_folder is None else self.stop()
-        if self._folder is not None and self._given_folder is None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = None
+        if self._given_folder is None:
+            for folder in filter(None, (self._folder, self._memory)):
+                shutil.rmtree(folder, ignore_errors=True)
+            self._folder = self._memory = None
 
     def new_database(self, template: str | None = None) -> str:
         """URL of a fresh database: empty, or a copy of the database at the URL `template` (or of `self.template`)."""
@@ -147,6 +152,12 @@ class PostgresServer:
         with psycopg.connect(self.url, autocommit=True) as connection:
             connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name))
 
+    @property
+    def _data(self) -> Path:
+        folder = self._memory or self._folder
+        assert folder is not None, "it is created with the cluster"
+        return folder / "data"
+
     def _url_of(self, name: str) -> str:
         return f"postgresql://postgres@127.0.0.1:{self.port}/{name}"
 
@@ -158,10 +169,13 @@ class PostgresServer:
             os.chown(folder, self._user.pw_uid, self._user.pw_gid)
             if not _is_reachable(self._install, self._user):
                 self._install = _copy_install(self._install, folder / "install")
-        if (folder / "data").exists():
+        self._memory = memory_folder() if self._may_forget else None
+        if self._user is not None and self._memory is not None:
+            os.chown(self._memory, self._user.pw_uid, self._user.pw_gid)
+        if self._data.exists():
             return
         arguments = "-U postgres --auth=trust --encoding=UTF8 --no-locale --no-sync".split()
-        made = self._spawn("initdb", "-D", str(folder / "data"), *arguments)
+        made = self._spawn("initdb", "-D", str(self._data), *arguments)
         if made.wait() != 0:
             raise HeadraceError(f"could not create a PostgreSQL cluster in `{folder}`:\n{self.log[-2000:]}")
 
@@ -170,7 +184,7 @@ class PostgresServer:
         options = [option for name, value in self._settings.items() for option in ("-c", f"{name}={value}")]
         address = ["-h", "127.0.0.1", "-p", str(self.port), "-k", ""]
         logged = len(self.log)
-        process = self._spawn("postgres", "-D", f"{self._folder}/data", *address, *options)
+        process = self._spawn("postgres", "-D", str(self._data), *address, *options)
         while process.poll() is None and time.monotonic() < deadline:
             if self._answers():
                 self._process = process
