@@ -10,8 +10,6 @@ from cluster import Cluster
 
 from headrace.processes import is_alive
 
-TASKS = 200
-
 
 class Line(NamedTuple):
     what: str
@@ -24,9 +22,10 @@ class Line(NamedTuple):
 class Record:
     """The lines of one run, read again whenever somebody asks."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, tasks: int) -> None:
         self.folder = folder
-        self.settings = {"MARATHON_FOLDER": str(folder)}
+        self.tasks = tasks
+        self.settings = {"MARATHON_FOLDER": str(folder), "MARATHON_TASKS": str(tasks)}
 
     def lines(self) -> list[Line]:
         try:
@@ -57,7 +56,7 @@ class Record:
         """Every task succeeded once, no two tries of one ran at the same time, and the store knows of every try."""
         assert cluster.wait_for_end(run_id).state == "success", cluster.stderr()
         lines, tries = self.lines(), cluster.tries(run_id)
-        assert len(tries) == TASKS
+        assert len(tries) == self.tasks
         started = Counter((line.task, line.number) for line in lines if line.what == "start")
         ended = Counter((line.task, line.number) for line in lines if line.what == "end")
         kept = Counter((task, one.try_number) for task, rows in tries.items() for one in rows)

@@ -1,4 +1,4 @@
-"""Whoever is killed in the middle of a run of 200 tasks: the run succeeds, and no two tries of a task overlap."""
+"""Whoever is killed in the middle of a run of many tasks: the run succeeds, and no two tries of a task overlap."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from headrace.testing.postgres import PostgresServer
 AT_ONCE_SECONDS = 2.0
 """The death of a task's process, or of its warm parent, is noticed by its agent itself."""
 SLOW = "step_040"
+MANY = 200
+SOME = 80
+"""Enough for every slot of every agent, where what happens to one task is the point."""
 FOR_EVER = "60"
 RESCUE_SECONDS = LEASE_SECONDS + 5.0
 
@@ -74,8 +77,8 @@ class Marathon:
 def marathon(make_cluster, tmp_path):
     """Makes a marathon on a store; its members are still to be started."""
 
-    def make(url=None, seconds=0.05, slow_seconds=""):
-        record = Record(tmp_path)
+    def make(url=None, seconds=0.05, slow_seconds="", tasks=SOME):
+        record = Record(tmp_path, tasks)
         settings = {"MARATHON_SECONDS": str(seconds), "MARATHON_SLOW_SECONDS": slow_seconds}
         cluster = make_cluster(url, {**record.settings, **settings})
         cluster.bring("marathon.py")
@@ -107,7 +110,7 @@ def test_a_task_process_and_a_zygote_die(marathon, prepared_url):
 
 def test_the_standalone_is_killed_and_started_again(marathon, prepared_url):
     """Once alone, so that its tasks must die by themselves, and once with everything below it."""
-    marathon = marathon(prepared_url, slow_seconds=f"{FOR_EVER} {FOR_EVER}")
+    marathon = marathon(prepared_url, slow_seconds=f"{FOR_EVER} {FOR_EVER}", tasks=MANY)
     server = marathon.cluster.standalone()
     marathon.start()
     for number, kill_it in ((1, Member.kill), (2, Member.kill_tree)):
@@ -122,7 +125,7 @@ def test_the_standalone_is_killed_and_started_again(marathon, prepared_url):
 
 
 def test_an_agent_and_a_scheduler_are_killed(marathon, prepared_url):
-    marathon = marathon(prepared_url, slow_seconds=FOR_EVER)
+    marathon = marathon(prepared_url, slow_seconds=FOR_EVER, tasks=MANY)
     cluster = marathon.cluster
     scheduler, _ = [cluster.scheduler() for _ in range(2)]
     agents = {name: cluster.agent("--name", name) for name in ("one", "other")}
@@ -201,7 +204,7 @@ def test_what_a_frozen_agent_still_runs_is_ended(marathon, prepared_postgres_url
 
 def test_the_database_is_restarted_and_crashes(marathon):
     with PostgresServer() as server:
-        marathon = marathon(server.new_database())
+        marathon = marathon(server.new_database(), tasks=MANY)
         cluster = marathon.cluster
         members = [cluster.scheduler(), cluster.agent(), cluster.agent()]
         cluster.wait_for_members(agents=2)

@@ -1,4 +1,4 @@
-"""200 tasks in 20 chains. Each try writes down its start and its end, and notices if another try of it is running."""
+"""Many tasks in 20 chains. Each try writes down its start and its end, and notices if another try of it is running."""
 
 import fcntl
 import os
@@ -10,6 +10,7 @@ from airflow.sdk import DAG, task
 
 FOLDER = Path(os.environ["MARATHON_FOLDER"])
 SECONDS = float(os.environ["MARATHON_SECONDS"])
+TASKS = int(os.environ["MARATHON_TASKS"])
 SLOW = "step_040"
 SLOW_SECONDS = [float(seconds) for seconds in os.environ["MARATHON_SLOW_SECONDS"].split()]
 """How long the first tries of one task take, so that a test can catch them in the middle."""
@@ -42,6 +43,6 @@ with DAG("marathon", schedule=None, default_args={"retries": 3, "retry_delay": t
         time.sleep(seconds_of(ti.task_id, ti.try_number))
         note("end", ti.task_id, ti.try_number)
 
-    steps = [step.override(task_id=f"step_{number:03}")() for number in range(200)]
+    steps = [step.override(task_id=f"step_{number:03}")() for number in range(TASKS)]
     for before, after in zip(steps, steps[20:], strict=False):
         before >> after
