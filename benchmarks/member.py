@@ -11,7 +11,7 @@ import sys
 import threading
 from pathlib import Path
 
-from benchmarks.bench import cpu_seconds
+from benchmarks.cost import cost_so_far
 from headrace.agent import Agent, AgentOptions, Broker
 from headrace.clock import SystemClock
 from headrace.executor import InlineExecutor, LocalExecutor
@@ -25,13 +25,16 @@ def main() -> None:
     member = AgentMember(store, Path(folder), int(slots)) if role == "agent" else SchedulerMember(store)
     print("ready", flush=True)
     sys.stdin.readline()
-    cpu, statements, commits = cpu_seconds(), store.database.statements, store.database.commits
+    cpu, statements, commits = cost_so_far().cpu_seconds, store.database.statements, store.database.commits
     member.start()
     store.wakeups.start()
     sys.stdin.read()
     member.stop()
     statements, commits = store.database.statements - statements, store.database.commits - commits
-    print(json.dumps({"cpu_seconds": cpu_seconds() - cpu, "statements": statements, "commits": commits}), flush=True)
+    print(
+        json.dumps({"cpu_seconds": cost_so_far().cpu_seconds - cpu, "statements": statements, "commits": commits}),
+        flush=True,
+    )
     store.dispose()
 
 
