@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+import tempfile
 
 import pytest
 
 from headrace.runner.dig_preparation import Survey, import_libraries
+from headrace.runner.dig_task import rehearsal
 from headrace.testing.project import Project as RunnableProject
 
 WORKFLOW = """
@@ -110,3 +113,17 @@ def test_each_try_runs_its_module_anew(tmp_path):
     project.run("run", "main.dig", "--session", "2026-01-31").check()
     processes = project.read("imported.txt").split()
     assert len(processes) == len(set(processes)) == 2
+
+
+@pytest.mark.parametrize(("task", "programs"), [("sh>: touch made", ["/"]), ("py>: steps.first", []), ("echo>: x", [])])
+def test_a_rehearsal_goes_as_far_as_starting_a_program(project, monkeypatch, tmp_path, task, programs):
+    started = []
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    start = subprocess.Popen.__init__
+    monkeypatch.setattr(
+        subprocess.Popen, "__init__", lambda *args, **kw: (started.append(args[1][0]), start(*args, **kw))
+    )
+    run, file, request = rehearsal(project.load(f"+t: {{{task}}}"))
+    assert run(file, request, project.answers).outcome == "success"
+    assert started == programs
+    assert {path.name for path in (*tmp_path.iterdir(), *project.root.iterdir())} == {"wf.dig"}

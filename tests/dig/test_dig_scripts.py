@@ -69,7 +69,17 @@ def test_scripts_stay_in_the_tasks_process_group_and_leave_no_files(project, cap
     )
     group, script = capfd.readouterr().out.split()
     assert int(group) == os.getpgrp()
-    assert not os.path.exists(os.path.dirname(script))
+    assert not os.path.exists(script)
+
+
+def test_a_script_can_read_itself_and_nobody_else_can(project, capfd):
+    assert project.run("+t: {sh>: 'stat -c %a $0; cat $0'}").outcome == "success"
+    mode, text = capfd.readouterr().out.splitlines()
+    assert (mode, text) == ("600", "stat -c %a $0; cat $0")
+
+
+def test_a_script_may_delete_its_own_file(project):
+    assert project.run("+t: {sh>: 'rm $0'}").outcome == "success"
 
 
 def test_secrets_are_filled_in_and_masked(project, capfd):

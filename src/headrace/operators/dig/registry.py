@@ -77,8 +77,10 @@ _BUILT_IN = {
     "wait": "control:run_wait",
 }
 """The module beside this one and its function."""
-_MODULES = {**_BUILT_IN, RETRY_QUESTION: "control:run_retry_question"}
-"""With what only the engine asks for."""
+REHEARSAL = "_rehearsal"
+"""The operator of a try that does nothing. No file can name it."""
+_MODULES = {**_BUILT_IN, RETRY_QUESTION: "control:run_retry_question", REHEARSAL: "rehearsing:run_rehearsal"}
+"""With what only we ask for."""
 _NOT_RETRIED = frozenset((RETRY_QUESTION, "echo", "fail", "for_each", "for_range", "if", "loop", "notify", "wait"))
 _operators: dict[str, Registered] = {}
 """What was registered by hand, and what was looked up before."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from headrace.authoring.dig import as_list
@@ -18,13 +21,24 @@ def run_shell(job: Job) -> Outcome:
     script = fill_in_secrets(params.text("_command"), job.channel)
     shell = [str(word) for word in params.read("shell", as_list, ["/bin/sh"])]
     environment = process_environment({**as_variables(params.everything()), **own_variables(params, job.channel)})
-    with tempfile.TemporaryDirectory(prefix="headrace-sh-") as folder:
-        path = Path(folder, "runner.sh")
-        path.write_text(script, encoding="utf-8", errors="surrogateescape")
-        code = run_program([*shell, str(path)], job.folder, environment)
+    with _script_file(script) as path:
+        code = run_program([*shell, path], job.folder, environment)
     if code != 0:
         raise OperatorError(f"Command failed with code {code}", type_name="CommandFailed")
     return Outcome()
+
+
+@contextmanager
+def _script_file(script: str) -> Iterator[str]:
+    """The path of a file that only this user can read. A folder of its own would take longer to make than all else."""
+    descriptor, path = tempfile.mkstemp(prefix="headrace-sh-", suffix=".sh")
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(script.encode(errors="surrogateescape"))
+        yield path
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
 
 
 def run_program(command: list[str], folder: Path, environment: dict[str, str]) -> int:
