@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+import os
 import sys
 import tempfile
 
@@ -119,10 +119,8 @@ def test_each_try_runs_its_module_anew(tmp_path):
 def test_a_rehearsal_goes_as_far_as_starting_a_program(project, monkeypatch, tmp_path, task, programs):
     started = []
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    start = subprocess.Popen.__init__
-    monkeypatch.setattr(
-        subprocess.Popen, "__init__", lambda *args, **kw: (started.append(args[1][0]), start(*args, **kw))
-    )
+    start = os.posix_spawn
+    monkeypatch.setattr(os, "posix_spawn", lambda path, *args, **kw: (started.append(path), start(path, *args, **kw)))
     run, file, request = rehearsal(project.load(f"+t: {{{task}}}"))
     assert run(file, request, project.answers).outcome == "success"
     assert started == programs

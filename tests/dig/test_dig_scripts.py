@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import linecache
 import os
+import signal
 import sys
 
 import pytest
@@ -76,6 +78,45 @@ def test_a_script_can_read_itself_and_nobody_else_can(project, capfd):
     assert project.run("+t: {sh>: 'stat -c %a $0; cat $0'}").outcome == "success"
     mode, text = capfd.readouterr().out.splitlines()
     assert (mode, text) == ("600", "stat -c %a $0; cat $0")
+
+
+def test_programs_of_a_script_are_ended_by_a_closed_pipe(project, capfd):
+    # With SIGPIPE ignored, as it is in Python, `yes` would complain and `sh` would say 1.
+    assert project.run("+t: {sh>: '(yes; echo $? >&2) | head -n 1'}").outcome == "success"
+    printed = capfd.readouterr()
+    assert (printed.out, printed.err) == ("y\n", "141\n")
+
+
+def test_a_shell_is_looked_for_on_the_path_that_the_script_gets(project, capfd):
+    project.write("tools/mine", "#!/bin/sh\necho mine; cat $1; echo\n")
+    (project.root / "tools" / "mine").chmod(0o755)
+    assert "could not start `mine`: No such file" in project.run("+t: {sh>: x, shell: [mine]}").error.message
+    assert (
+        project.run(f"+t: {{sh>: x, shell: [mine], _env: {{PATH: '{project.root}/tools:/bin'}}}}").outcome == "success"
+    )
+    assert project.run("+t: {sh>: y, shell: [tools/mine]}").outcome == "success"
+    assert capfd.readouterr().out.split() == ["mine", "x", "mine", "y"]
+
+
+def test_a_task_that_is_stopped_lets_its_script_clean_up(project):
+    class Stopped(BaseException):
+        pass
+
+    def stop_once_ready(number, frame):
+        is_waiting = "os.waitpid" in linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+        if is_waiting and (project.root / "ready").exists():
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            raise Stopped
+
+    before = signal.signal(signal.SIGALRM, stop_once_ready)
+    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+    try:
+        with pytest.raises(Stopped):
+            project.run("+t: {sh>: \"trap 'kill $!; touch cleaned; exit' TERM; sleep 60 & touch ready; wait\"}")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert (project.root / "cleaned").exists()
 
 
 def test_a_script_may_delete_its_own_file(project):

@@ -154,6 +154,8 @@ class Evaluator:
         dates are local.
         """
         merged = {key: value for key, value in merge(params, local or {}).items() if key not in REMOVED_KEYS}
+        if not _has_dollar(merged):
+            return merged
         with local_zone(timezone):
             return _Evaluation(self, dict(params)).top_level(merged, UNEVALUATED_KEYS | verbatim)
 
