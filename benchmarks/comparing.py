@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from benchmarks.bench import Bench
 
 Figures = dict[str, Any]
-_COMPARED = {"wall": "wall_seconds", "cpu": "cpu_seconds", "faults": "page_faults"}
+_COMPARED = {"wall": "wall_seconds", "cpu": "cpu_seconds"}
 
 
 class Form(NamedTuple):

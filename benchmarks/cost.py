@@ -1,4 +1,4 @@
-"""What the processes of a measurement have cost: this one, the warm parents below it, and every try that has ended."""
+"""What the processes of a measurement have cost: this one, the warm parents below it, and every try."""
 
 from __future__ import annotations
 
@@ -21,31 +21,46 @@ class Cost(NamedTuple):
 
 
 def cost_so_far() -> Cost:
-    """Of this process, its children that ended, its warm parents and their children that ended.
+    """Of this process, and of all processes of ours that it started, directly or not, whether they have ended or not.
 
-    A warm parent's figures come from the kernel in hundredths of a second, so what is measured should take many. Where
-    there is no `/proc`, a warm parent counts only when it has ended.
+    What ended processes took is known in hundredths of a second for each parent, so what is measured should take many.
+    Where the system does not tell (it needs Linux), only direct children that have ended are counted.
     """
     own = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    parents = [_of_parent(stat) for stat in _warm_parents()]
+    below = [_cost_of(pid) for pid in _children("self") if _is_ours(pid)]
     return Cost(
-        sum(usage.ru_utime + usage.ru_stime for usage in own) + sum(cost.cpu_seconds for cost in parents),
-        sum(usage.ru_minflt for usage in own) + sum(cost.page_faults for cost in parents),
+        sum(usage.ru_utime + usage.ru_stime for usage in own) + sum(cost.cpu_seconds for cost in below),
+        sum(usage.ru_minflt for usage in own) + sum(cost.page_faults for cost in below),
     )
 
 
-def _of_parent(stat: str) -> Cost:
-    # After the name: state, parent, …; `proc(5)` numbers minflt, cminflt as 10, 11 and the four times as 14 to 17.
-    fields = stat.rpartition(")")[2].split()
-    return Cost(sum(map(int, fields[11:15])) / _TICKS_PER_SECOND, int(fields[7]) + int(fields[8]))
+def _cost_of(pid: str) -> Cost:
+    """Of a process, its living descendants, and the children that it has waited for."""
+    try:
+        # After the name: state, parent, …; `proc(5)` numbers minflt and cminflt 10 and 11, cutime and cstime 16 and 17.
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        running = int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+    except (FileNotFoundError, ProcessLookupError):
+        return Cost(0.0, 0)
+    below = [_cost_of(child) for child in _children(pid)]
+    ended = (int(fields[13]) + int(fields[14])) / _TICKS_PER_SECOND
+    return Cost(
+        running + ended + sum(cost.cpu_seconds for cost in below),
+        int(fields[7]) + int(fields[8]) + sum(cost.page_faults for cost in below),
+    )
 
 
-def _warm_parents() -> Iterator[str]:
-    """The state of each child of ours that runs our code; a PostgreSQL server beside them is none."""
-    for threads in Path("/proc/self/task").glob("*/children"):
-        for pid in threads.read_text().split():
-            try:
-                if _OURS in Path(f"/proc/{pid}/cmdline").read_bytes():
-                    yield Path(f"/proc/{pid}/stat").read_text()
-            except (FileNotFoundError, ProcessLookupError):
-                continue
+def _children(pid: str) -> Iterator[str]:
+    for threads in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            yield from threads.read_text().split()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+
+
+def _is_ours(pid: str) -> bool:
+    """A PostgreSQL server beside the agent is not."""
+    try:
+        return _OURS in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
