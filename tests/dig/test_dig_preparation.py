@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import tempfile
+import textwrap
 
 import pytest
 
@@ -125,3 +127,28 @@ def test_a_rehearsal_goes_as_far_as_starting_a_program(project, monkeypatch, tmp
     assert run(file, request, project.answers).outcome == "success"
     assert started == programs
     assert {path.name for path in (*tmp_path.iterdir(), *project.root.iterdir())} == {"wf.dig"}
+
+
+HEAVY = ("concurrent.futures", "email", "importlib.metadata", "random", "shutil", "ssl", "tempfile")
+
+
+@pytest.mark.parametrize("task", ["sh>: 'true'", "py>: steps.first"])
+def test_the_parent_of_tasks_stays_small(project, task):
+    """A fork takes longer the more there is in memory, and `random` and thread pools do something in every child."""
+    project.write("wf.dig", f"+t: {{{task}}}\n")
+    project.write("steps.py", "def first(): pass\n")
+    program = f"""
+        import sys
+        from pathlib import Path
+        from headrace.authoring import load_file
+        from headrace.runner.programs import prepare, rehearsal_of
+        file = load_file(Path({str(project.root)!r}), "wf.dig")
+        prepare("dig", file)
+        run, rehearsed, request = rehearsal_of("dig", file)
+        assert run(rehearsed, request, None).outcome == "success"
+        print(*[name for name in {HEAVY} if name in sys.modules])
+    """
+    command = [sys.executable, "-S", "-c", textwrap.dedent(program)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert (done.stdout, done.returncode) == ("\n", 0), done.stderr

@@ -168,6 +168,23 @@ def test_py_fills_arguments_by_name(project, code, capfd):
     assert capfd.readouterr().out == "1 default 2\n"
 
 
+@pytest.mark.parametrize(
+    ("function", "printed"),
+    [
+        ("def f(a, b=5, *, c, d=7): print(a, b, c, d)", "1 5 3 7"),
+        ("def f(*rest, a, **others): print(a, rest, others['c'])", "1 () 3"),
+        ("def f(x=2, /, a=0): print(x, a)", "2 1"),
+        ("import functools\ndef g(a): print(a)\n@functools.wraps(g)\ndef f(*args, **kw): g(*args, **kw)", "1"),
+        ("import functools\nf = functools.partial(print, 'p')", "p"),
+    ],
+)
+def test_py_fills_arguments_of_every_kind(project, code, capfd, function, printed):
+    name = code(f"{function}\n")
+    result = project.run(f"+t: {{py>: {name}.f}}", params={"a": 1, "c": 3})
+    assert result.outcome == "success", result.error
+    assert capfd.readouterr().out == f"{printed}\n"
+
+
 def test_py_gives_everything_to_keyword_arguments(project, code, capfd):
     module = code("def go(a, **rest): print(a, rest['b'], rest['task_name'])")
     assert project.run(f"+t: {{py>: {module}.go, a: 1, b: 2}}").outcome == "success"

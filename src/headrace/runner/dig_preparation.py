@@ -17,8 +17,8 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Any
 
-from headrace.authoring.dig import DigFile, read_called_workflow
-from headrace.definition import Node
+from headrace.authoring.dig import FAILURE_ALERT, DigFile, read_called_workflow
+from headrace.definition import NOOP, Node
 from headrace.errors import HeadraceError
 from headrace.operators.dig import find_operator
 
@@ -42,10 +42,13 @@ class Survey:
 
     def _see_node(self, node: Node) -> None:
         self.text += json.dumps([node.config, node.export])
-        self._see_operator(node.operator, node.config.get("_command"), node.config, self.root)
+        if node.operator != NOOP:
+            self._see_operator(node.operator, node.config.get("_command"), node.config, self.root)
         self._see(node.config, self.root)
         for handler in node.on_failure:
-            self._see_node(handler)
+            # The alert can send mail and requests. A workflow that goes well should not have all that in memory.
+            if not handler.key.endswith(FAILURE_ALERT):
+                self._see_node(handler)
 
     def _see(self, value: Any, folder: Path) -> None:
         if isinstance(value, dict):

@@ -43,6 +43,7 @@ from headrace.operators.dig import (
     find_operator,
     working_folder,
 )
+from headrace.runner.console import say
 from headrace.runner.dig_preparation import Survey, find_modules, import_libraries, import_operators
 from headrace.template.javascript import Evaluator, merge
 
@@ -91,7 +92,7 @@ def _job(file: DigFile, request: TaskRequest, values: dict[str, Any], channel: C
     node = request.node
     names = values.get("_secrets")
     if not request.poll_state:
-        log.info("%s>: %s", node.operator, shown(values.get("_command")))
+        say(log, f"{node.operator}>: {shown(values.get('_command'))}")
     return Job(
         key=request.key,
         operator=node.operator,
@@ -195,7 +196,8 @@ def _report_unused(node: Node, params: Params) -> None:
 def prepare(file: DigFile) -> None:
     """Do in a warm parent what its children would all have to do."""
     survey = Survey(file)
-    _evaluator.warm_up(survey.text)
+    if "${" in survey.text:
+        _evaluator.warm_up(survey.text)
     import_operators(survey)
     import_libraries(survey)
     find_modules(survey)
@@ -215,6 +217,8 @@ def rehearsal(file: DigFile) -> tuple[Callable[[DigFile, TaskRequest, Channel], 
         key="+rehearsal",
         node=node,
         source=Source(root="/", file="", language="dig"),
-        run=RunContext(project="", workflow="rehearsal", run_after=datetime.now(UTC)),
+        run=RunContext(
+            project="", workflow="rehearsal", run_after=datetime.now(UTC), timezone=file.workflows[0].timezone
+        ),
     )
     return run_dig_task, DigFile(Path("/"), "rehearsal.dig", (workflow,)), request

@@ -11,7 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import quickjs
+# The package around it also brings pools of threads, which every process that is forked later has to clean up after.
+import _quickjs as quickjs
 
 from headrace.errors import HeadraceError, did_you_mean
 from headrace.template.javascript_libraries import mentioned, source_of

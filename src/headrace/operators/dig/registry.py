@@ -11,7 +11,6 @@ import inspect
 import sys
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -119,6 +118,9 @@ def _built_in(name: str) -> Registered:
 
 
 def _installed(name: str) -> Registered:
+    # A task that needs none of these should not have what finds them in memory.
+    from importlib.metadata import entry_points
+
     (found, *_) = entry_points(group=ENTRY_POINTS, name=name)
     try:
         return _registered(found.load())

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
-import shutil
 import signal
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,7 +34,9 @@ def run_shell(job: Job) -> Outcome:
 @contextlib.contextmanager
 def _script_file(script: str) -> Iterator[str]:
     """The path of a file that only this user can read. A folder of its own would take longer to make than all else."""
-    descriptor, path = tempfile.mkstemp(prefix="headrace-sh-", suffix=".sh")
+    # Not by `tempfile`: it brings `random`, which every process that is forked has to seed anew.
+    path = os.path.join(_temporary_folder(), f"headrace-sh-{os.urandom(8).hex()}.sh")
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
         with open(descriptor, "wb") as file:
             file.write(script.encode(errors="surrogateescape"))
@@ -43,6 +44,14 @@ def _script_file(script: str) -> Iterator[str]:
     finally:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
+
+
+def _temporary_folder() -> str:
+    named = [folder for name in ("TMPDIR", "TEMP", "TMP") if (folder := os.environ.get(name))]
+    for folder in (*named, "/tmp", "/var/tmp"):
+        if os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK):
+            return os.path.abspath(folder)
+    raise OperatorError("there is no folder for temporary files", hint="set TMPDIR to one that can be written to")
 
 
 def run_program(command: list[str], folder: Path, environment: dict[str, str]) -> int:
@@ -68,6 +77,17 @@ def run_program(command: list[str], folder: Path, environment: dict[str, str]) -
 
 def _start(command: list[str], environment: dict[str, str]) -> int:
     """The id of a new process. `subprocess` can do more, and makes a fresh task process copy 60 pages for that."""
-    program = shutil.which(command[0], path=environment.get("PATH")) if "/" not in command[0] else command[0]
     no_input = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
-    return os.posix_spawn(program or command[0], command, environment, file_actions=[no_input], setsigdef=_IGNORED)
+    program = _found(command[0], environment)
+    return os.posix_spawn(program, command, environment, file_actions=[no_input], setsigdef=_IGNORED)
+
+
+def _found(program: str, environment: dict[str, str]) -> str:
+    """Where a program is, on the path that it will have itself."""
+    if "/" in program:
+        return program
+    for folder in os.get_exec_path(environment):
+        path = os.path.join(folder, program)
+        if os.access(path, os.X_OK) and not os.path.isdir(path):
+            return path
+    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
