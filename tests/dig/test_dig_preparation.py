@@ -7,10 +7,11 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from importlib.machinery import SourceFileLoader
 
 import pytest
 
-from headrace.runner.dig_preparation import Survey, import_libraries
+from headrace.runner.dig_preparation import Survey, find_modules, import_libraries
 from headrace.runner.dig_task import rehearsal
 from headrace.testing.project import Project as RunnableProject
 
@@ -115,6 +116,27 @@ def test_each_try_runs_its_module_anew(tmp_path):
     project.run("run", "main.dig", "--session", "2026-01-31").check()
     processes = project.read("imported.txt").split()
     assert len(processes) == len(set(processes)) == 2
+
+
+def test_a_module_is_read_once_unless_it_changes(project, library, monkeypatch, capfd):
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    text = "+t: {py>: digcore_ready.work}\n+u: {py>: digcore_broken.work}"
+    project.write("digcore_ready.py", "def work(): print('first')\n")
+    project.write("digcore_broken.py", "def work(:\n")
+    find_modules(Survey(project.load(text)))
+    reads = []
+    read = SourceFileLoader.get_data
+    monkeypatch.setattr(SourceFileLoader, "get_data", lambda self, path: (reads.append(path), read(self, path))[1])
+
+    def run_anew() -> str:
+        sys.modules.pop("digcore_ready", None)
+        assert project.run(text).outcome == "success"
+        return capfd.readouterr().out
+
+    assert (run_anew(), reads) == ("first\n", [])
+    project.write("digcore_ready.py", "def work(): print('the second')\n")
+    assert run_anew() == "the second\n"
+    assert "SyntaxError" in project.run(text, "+wf+u").error.traceback
 
 
 @pytest.mark.parametrize(("task", "programs"), [("sh>: touch made", ["/"]), ("py>: steps.first", []), ("echo>: x", [])])

@@ -13,8 +13,9 @@ import importlib.util
 import json
 import sys
 from collections.abc import Iterator
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from headrace.authoring.dig import FAILURE_ALERT, DigFile, read_called_workflow
@@ -99,12 +100,33 @@ def import_libraries(survey: Survey) -> None:
 
 
 def find_modules(survey: Survey) -> None:
-    """Find the modules of `py>` tasks, so that their processes need not look through the whole path for them."""
+    """Find the modules of `py>` tasks and compile them, so that their processes need only run them."""
     found: dict[str, list[ModuleSpec | None]] = {}
     for folder, command in survey.commands:
         name = command.partition(".")[0]
-        found.setdefault(name, []).append(PathFinder.find_spec(name, [*sys.path, str(folder), str(survey.root)]))
+        spec = PathFinder.find_spec(name, [*sys.path, str(folder), str(survey.root)])
+        found.setdefault(name, []).append(spec and _with_code(spec))
     sys.meta_path.insert(0, FoundModules(found))
+
+
+def _with_code(spec: ModuleSpec) -> ModuleSpec:
+    if type(spec.loader) is SourceFileLoader:
+        # A mistake in the file is the business of the task that runs it.
+        with contextlib.suppress(Exception):
+            spec.loader = ReadyLoader(spec.loader.name, spec.loader.path)
+    return spec
+
+
+class ReadyLoader(SourceFileLoader):
+    """Has a module's code ready, for as long as its file does not change. Running the code is left to each task."""
+
+    def __init__(self, name: str, path: str) -> None:
+        super().__init__(name, path)
+        self._stats = self.path_stats(path)
+        self._code = super().get_code(name)
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        return self._code if self.path_stats(self.path) == self._stats else super().get_code(fullname)
 
 
 class FoundModules:
