@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks import airflow_paths, cluster, footprint, history, parsing, workloads
+from benchmarks import airflow_paths, cluster, dig_forms, footprint, history, parsing, workloads
 from benchmarks.bench import Bench, scratch, stores, versions
 
 WORKLOADS = ("W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9", "W10", "W11", "W12", "W13")
@@ -38,12 +38,14 @@ def _measurements(arguments: argparse.Namespace, folder: Path, makers: Any) -> I
         if wanted - {"W5", "W6", "W7", "W9", "W10", "W12"}:
             bench = Bench(make(), folder, arguments.slots)
             yield from _on(bench, store, wanted, arguments)
+            if "W11" in wanted:
+                yield from dig_forms.measure(bench, store, arguments.repeat)
             if "W13" in wanted:
                 for mode in arguments.mode:
                     yield from airflow_paths.measure(bench, store, mode, arguments.repeat)
             bench.close()
         if "W7" in wanted:
-            yield from _with_history(make(), folder, store, arguments)
+            yield from history.measure(make, folder, store, arguments)
         if "W9" in wanted:
             yield from cluster.burst(make, folder, store, arguments.schedules, arguments.slots)
         if "W10" in wanted and store == "postgres":
@@ -59,45 +61,30 @@ def _measurements(arguments: argparse.Namespace, folder: Path, makers: Any) -> I
         yield from airflow_paths.expansion(folder, arguments.repeat)
 
 
-def _with_history(url: str, folder: Path, store: str, arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    bench = Bench(url, folder, arguments.slots)
-    before = list(_on(bench, store, {"W1", "W2"}, arguments))
-    history.fill(bench.store, tasks=arguments.history, schedules=10_000)
-    after = list(_on(bench, store, {"W1", "W2"}, arguments))
-    for empty, full in zip(before, after, strict=True):
-        ratio = round(full["wall_seconds"] / empty["wall_seconds"], 3)
-        yield {**full, "workload": f"W7/{full['workload']}", "ratio_to_empty_store": ratio}
-    bench.close()
-
-
 def _on(bench: Bench, store: str, wanted: set[str], arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    for workload, mode, text, name, runs in _files(wanted, arguments.mode):
-        workflow_id = bench.save(text, name)
+    for workload, mode, text, runs in _files(wanted, arguments.mode):
+        workflow_id = bench.save(text)
         bench.measure(workflow_id)  # the first run loads the file and forks the first processes
         repeat = 1 if workload.startswith("W8") else arguments.repeat
         figures = sorted((bench.measure(workflow_id, runs) for _ in range(repeat)), key=lambda one: one["wall_seconds"])
         yield {"workload": workload, "store": store, "mode": mode, **figures[len(figures) // 2]}
 
 
-def _files(wanted: set[str], modes: list[str]) -> Iterator[tuple[str, str, str, str, int]]:
+def _files(wanted: set[str], modes: list[str]) -> Iterator[tuple[str, str, str, int]]:
     for mode in modes:
         if "W1" in wanted:
-            yield "W1", mode, workloads.python_chain(50, mode), "bench.py", 1
+            yield "W1", mode, workloads.python_chain(50, mode), 1
         if "W2" in wanted:
-            yield "W2/mapped", mode, workloads.python_fan(500, mode, is_mapped=True), "bench.py", 1
-            yield "W2/static", mode, workloads.python_fan(500, mode, is_mapped=False), "bench.py", 1
+            yield "W2/mapped", mode, workloads.python_fan(500, mode, is_mapped=True), 1
+            yield "W2/static", mode, workloads.python_fan(500, mode, is_mapped=False), 1
         if "W3" in wanted:
-            yield "W3/light", mode, workloads.python_chain(40, mode, "fibonacci(10)"), "bench.py", 1
-            yield "W3/long", mode, workloads.python_chain(10, mode, "fibonacci(33)"), "bench.py", 1
+            yield "W3/light", mode, workloads.python_chain(40, mode, "fibonacci(10)"), 1
+            yield "W3/long", mode, workloads.python_chain(10, mode, "fibonacci(33)"), 1
         if "W4" in wanted:
-            yield "W4", mode, workloads.python_chain(5, mode), "bench.py", 100
+            yield "W4", mode, workloads.python_chain(5, mode), 100
     if "W8" in wanted:
         for count in (1_000, 10_000, 100_000):
-            yield f"W8/{count}", "inline", workloads.inline_fan(count), "bench.py", 1
-    if "W11" in wanted:
-        for operator in ("py", "sh", "echo"):
-            yield f"W11/chain-{operator}", "process", workloads.dig_chain(50, operator), "bench.dig", 1
-        yield "W11/fan", "process", workloads.dig_fan(500), "bench.dig", 1
+            yield f"W8/{count}", "inline", workloads.inline_fan(count), 1
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import platform
-import resource
 import sqlite3
 import sys
 import tempfile
@@ -15,6 +14,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from benchmarks import workloads
+from benchmarks.cost import cost_so_far
 from headrace.agent import Agent, AgentOptions, Broker
 from headrace.clock import SystemClock, to_micros
 from headrace.executor import InlineExecutor, LocalExecutor
@@ -49,7 +50,7 @@ class Bench:
         root = self.folder / f"project{next(_numbers)}"
         root.mkdir()
         (root / name).write_text(text)
-        (root / "tasks.py").write_text("def work():\n    pass\n")
+        (root / "tasks.py").write_text(workloads.DIG_TASKS)
         parsed = parse_file(root, name, timeout_seconds=60, memory_mb=4096)
         if parsed.error is not None:
             raise SystemExit(f"benchmark file: {parsed.error}")
@@ -78,11 +79,11 @@ class Bench:
     def measure(self, workflow_id: int, runs: int = 1) -> dict[str, Any]:
         """Run and tell what it took."""
         database = self.store.database
-        statements, commits, cpu = database.statements, database.commits, cpu_seconds()
+        statements, commits, before = database.statements, database.commits, cost_so_far()
         began = time.perf_counter()
         run_ids = self.start(workflow_id, runs)
         self.finish(run_ids)
-        wall, cpu = time.perf_counter() - began, cpu_seconds() - cpu
+        wall, cost = time.perf_counter() - began, cost_so_far().since(before)
         statements, commits = database.statements - statements, database.commits - commits
         tasks = self.count_tasks(run_ids)
         return {
@@ -90,7 +91,8 @@ class Bench:
             "tasks": tasks,
             "tasks_per_second": round(tasks / wall, 1),
             "per_task_ms": round(wall / tasks * 1000, 3),
-            "cpu_seconds": round(cpu, 3),
+            "cpu_seconds": round(cost.cpu_seconds, 3),
+            "page_faults": cost.page_faults,
             "statements_per_task": round(statements / tasks, 2),
             "commits_per_task": round(commits / tasks, 3),
         }
@@ -117,12 +119,6 @@ class Bench:
     def close(self) -> None:
         self.agent.stop(0.0)
         self.store.dispose()
-
-
-def cpu_seconds() -> float:
-    """Of this process and of its children that ended."""
-    usages = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 @contextmanager

@@ -1,9 +1,17 @@
-"""Fills a store with finished history and idle schedules, for W7."""
+"""W7: W1 and W2 in a store that is full of finished history and idle schedules, against an empty one."""
 
 from __future__ import annotations
 
+from argparse import Namespace
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
 from sqlalchemy import text
 
+from benchmarks import workloads
+from benchmarks.bench import Bench
+from benchmarks.comparing import Form, compare
 from headrace.store import Store
 
 _TASKS_PER_RUN = 100
@@ -41,6 +49,28 @@ _EVENT = """
 INSERT INTO event (attempt_id, task_id, before, after, actor, try_number, at)
 SELECT attempt_id, id, 'running', 'success', 'agent', 1, 0 FROM task WHERE key LIKE 'old%'
 """
+
+
+def measure(make: Callable[[], str], folder: Path, store: str, arguments: Namespace) -> Iterator[dict[str, Any]]:
+    """Both stores have an agent of their own in this process, and take turns."""
+    empty, full = (Bench(make(), folder, arguments.slots) for _ in range(2))
+    full.save(workloads.python_chain(1, "process"))  # what the history belongs to
+    fill(full.store, tasks=arguments.history, schedules=10_000)
+    for mode in arguments.mode:
+        for name, source in _files(mode).items():
+            for form, figures in compare({"empty": Form(empty, source), name: Form(full, source)}, arguments.repeat):
+                if form != "empty":
+                    yield {"workload": f"W7/{form}", "store": store, "mode": mode, **figures}
+    empty.close()
+    full.close()
+
+
+def _files(mode: str) -> dict[str, str]:
+    return {
+        "W1": workloads.python_chain(50, mode),
+        "W2/mapped": workloads.python_fan(500, mode, is_mapped=True),
+        "W2/static": workloads.python_fan(500, mode, is_mapped=False),
+    }
 
 
 def fill(store: Store, *, tasks: int, schedules: int) -> None:

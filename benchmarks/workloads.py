@@ -34,6 +34,20 @@ with DAG("bench", schedule=None, isolation="{isolation}") as dag:
 """
 
 
+def bash_chain(count: int) -> str:
+    """W11: a shell for each task, by the operator that Python has for it."""
+    return f"""{_HEAD}from headrace import BashOperator
+
+with DAG("bench", schedule=None) as dag:
+    before = None
+    for number in range({count}):
+        current = BashOperator(task_id=f"t{{number}}", bash_command=":")
+        if before is not None:
+            before >> current
+        before = current
+"""
+
+
 def python_fan(count: int, isolation: str, *, is_mapped: bool) -> str:
     """W2: one task, many at once, one task."""
     middle = (

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
+import tempfile
+import textwrap
+from importlib.machinery import SourceFileLoader
 
 import pytest
 
-from headrace.runner.dig_preparation import Survey, import_libraries
+from headrace.runner.dig_preparation import Survey, find_modules, import_libraries
+from headrace.runner.dig_task import rehearsal
 from headrace.testing.project import Project as RunnableProject
 
 WORKFLOW = """
@@ -110,3 +116,61 @@ def test_each_try_runs_its_module_anew(tmp_path):
     project.run("run", "main.dig", "--session", "2026-01-31").check()
     processes = project.read("imported.txt").split()
     assert len(processes) == len(set(processes)) == 2
+
+
+def test_a_module_is_read_once_unless_it_changes(project, library, monkeypatch, capfd):
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    text = "+t: {py>: digcore_ready.work}\n+u: {py>: digcore_broken.work}"
+    project.write("digcore_ready.py", "def work(): print('first')\n")
+    project.write("digcore_broken.py", "def work(:\n")
+    find_modules(Survey(project.load(text)))
+    reads = []
+    read = SourceFileLoader.get_data
+    monkeypatch.setattr(SourceFileLoader, "get_data", lambda self, path: (reads.append(path), read(self, path))[1])
+
+    def run_anew() -> str:
+        sys.modules.pop("digcore_ready", None)
+        assert project.run(text).outcome == "success"
+        return capfd.readouterr().out
+
+    assert (run_anew(), reads) == ("first\n", [])
+    project.write("digcore_ready.py", "def work(): print('the second')\n")
+    assert run_anew() == "the second\n"
+    assert "SyntaxError" in project.run(text, "+wf+u").error.traceback
+
+
+@pytest.mark.parametrize(("task", "programs"), [("sh>: touch made", ["/"]), ("py>: steps.first", []), ("echo>: x", [])])
+def test_a_rehearsal_goes_as_far_as_starting_a_program(project, monkeypatch, tmp_path, task, programs):
+    started = []
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    start = os.posix_spawn
+    monkeypatch.setattr(os, "posix_spawn", lambda path, *args, **kw: (started.append(path), start(path, *args, **kw)))
+    run, file, request = rehearsal(project.load(f"+t: {{{task}}}"))
+    assert run(file, request, project.answers).outcome == "success"
+    assert started == programs
+    assert {path.name for path in (*tmp_path.iterdir(), *project.root.iterdir())} == {"wf.dig"}
+
+
+HEAVY = ("concurrent.futures", "email", "importlib.metadata", "random", "shutil", "ssl", "tempfile")
+
+
+@pytest.mark.parametrize("task", ["sh>: 'true'", "py>: steps.first"])
+def test_the_parent_of_tasks_stays_small(project, task):
+    """A fork takes longer the more there is in memory, and `random` and thread pools do something in every child."""
+    project.write("wf.dig", f"+t: {{{task}}}\n")
+    project.write("steps.py", "def first(): pass\n")
+    program = f"""
+        import sys
+        from pathlib import Path
+        from headrace.authoring import load_file
+        from headrace.runner.programs import prepare, rehearsal_of
+        file = load_file(Path({str(project.root)!r}), "wf.dig")
+        prepare("dig", file)
+        run, rehearsed, request = rehearsal_of("dig", file)
+        assert run(rehearsed, request, None).outcome == "success"
+        print(*[name for name in {HEAVY} if name in sys.modules])
+    """
+    command = [sys.executable, "-S", "-c", textwrap.dedent(program)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert (done.stdout, done.returncode) == ("\n", 0), done.stderr

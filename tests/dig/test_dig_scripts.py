@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import linecache
 import os
+import signal
 import sys
 
 import pytest
@@ -69,7 +71,56 @@ def test_scripts_stay_in_the_tasks_process_group_and_leave_no_files(project, cap
     )
     group, script = capfd.readouterr().out.split()
     assert int(group) == os.getpgrp()
-    assert not os.path.exists(os.path.dirname(script))
+    assert not os.path.exists(script)
+
+
+def test_a_script_can_read_itself_and_nobody_else_can(project, capfd):
+    assert project.run("+t: {sh>: 'stat -c %a $0; cat $0'}").outcome == "success"
+    mode, text = capfd.readouterr().out.splitlines()
+    assert (mode, text) == ("600", "stat -c %a $0; cat $0")
+
+
+def test_programs_of_a_script_are_ended_by_a_closed_pipe(project, capfd):
+    # With SIGPIPE ignored, as it is in Python, `yes` would complain and `sh` would say 1.
+    assert project.run("+t: {sh>: '(yes; echo $? >&2) | head -n 1'}").outcome == "success"
+    printed = capfd.readouterr()
+    assert (printed.out, printed.err) == ("y\n", "141\n")
+
+
+def test_a_shell_is_looked_for_on_the_path_that_the_script_gets(project, capfd):
+    project.write("tools/mine", "#!/bin/sh\necho mine; cat $1; echo\n")
+    (project.root / "tools" / "mine").chmod(0o755)
+    assert "could not start `mine`: No such file" in project.run("+t: {sh>: x, shell: [mine]}").error.message
+    assert (
+        project.run(f"+t: {{sh>: x, shell: [mine], _env: {{PATH: '{project.root}/tools:/bin'}}}}").outcome == "success"
+    )
+    assert project.run("+t: {sh>: y, shell: [tools/mine]}").outcome == "success"
+    assert capfd.readouterr().out.split() == ["mine", "x", "mine", "y"]
+
+
+def test_a_task_that_is_stopped_lets_its_script_clean_up(project):
+    class Stopped(BaseException):
+        pass
+
+    def stop_once_ready(number, frame):
+        is_waiting = "os.waitpid" in linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+        if is_waiting and (project.root / "ready").exists():
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            raise Stopped
+
+    before = signal.signal(signal.SIGALRM, stop_once_ready)
+    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+    try:
+        with pytest.raises(Stopped):
+            project.run("+t: {sh>: \"trap 'kill $!; touch cleaned; exit' TERM; sleep 60 & touch ready; wait\"}")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert (project.root / "cleaned").exists()
+
+
+def test_a_script_may_delete_its_own_file(project):
+    assert project.run("+t: {sh>: 'rm $0'}").outcome == "success"
 
 
 def test_secrets_are_filled_in_and_masked(project, capfd):
@@ -115,6 +166,23 @@ def test_py_fills_arguments_by_name(project, code, capfd):
     module = code("def go(a, b='default', *, c): print(a, b, c)")
     assert project.run(f"+t: {{py>: {module}.go, a: 1, c: '${{x}}'}}", params={"x": 2}).outcome == "success"
     assert capfd.readouterr().out == "1 default 2\n"
+
+
+@pytest.mark.parametrize(
+    ("function", "printed"),
+    [
+        ("def f(a, b=5, *, c, d=7): print(a, b, c, d)", "1 5 3 7"),
+        ("def f(*rest, a, **others): print(a, rest, others['c'])", "1 () 3"),
+        ("def f(x=2, /, a=0): print(x, a)", "2 1"),
+        ("import functools\ndef g(a): print(a)\n@functools.wraps(g)\ndef f(*args, **kw): g(*args, **kw)", "1"),
+        ("import functools\nf = functools.partial(print, 'p')", "p"),
+    ],
+)
+def test_py_fills_arguments_of_every_kind(project, code, capfd, function, printed):
+    name = code(f"{function}\n")
+    result = project.run(f"+t: {{py>: {name}.f}}", params={"a": 1, "c": 3})
+    assert result.outcome == "success", result.error
+    assert capfd.readouterr().out == f"{printed}\n"
 
 
 def test_py_gives_everything_to_keyword_arguments(project, code, capfd):

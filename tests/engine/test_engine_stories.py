@@ -122,6 +122,37 @@ def test_a_task_that_polls_is_called_again_with_what_it_kept(engine):
     assert run.task("a").try_number == 1
 
 
+@pytest.mark.parametrize(("has_died", "kept"), [(True, {"job": 1}), (False, {})])
+def test_a_new_try_goes_on_with_what_one_that_died_has_kept(engine, has_died, kept):
+    seen = []
+
+    def poll(request: TaskRequest):
+        seen.append(request.poll_state)
+        ending = {"outcome": "again", "poll_state": {"job": 1}} if len(seen) == 1 else {"outcome": "success"}
+        if len(seen) == 2:
+            ending = {"outcome": "failed", "has_died": has_died}
+        return TaskResult(task_id=request.task_id, fence=request.fence, **ending)
+
+    run = engine.start(flow(node("a", retry=Retry(limit=1))), actions={"a": poll})
+    engine.settle()
+    assert (run.state, seen) == ("success", [{}, {"job": 1}, kept])
+
+
+def test_a_task_whose_subtasks_failed_begins_anew(engine):
+    seen = []
+
+    def grow(request: TaskRequest):
+        seen.append(request.poll_state)
+        claim = {"task_id": request.task_id, "fence": request.fence}
+        if not request.poll_state:
+            return TaskResult(**claim, outcome="again", poll_state={"job": len(seen)})
+        return TaskResult(**claim, outcome="success", growth=(Node(key="a^sub", operator="work"),))
+
+    run = engine.start(flow(node("a", retry=Retry(limit=1))), actions={"a": grow, "a^sub": fail})
+    engine.settle()
+    assert (run.state, seen) == ("failed", [{}, {"job": 1}, {}, {"job": 3}])
+
+
 def test_a_run_over_its_time_fails(engine):
     def wait(request: TaskRequest):
         return TaskResult(task_id=request.task_id, fence=request.fence, outcome="again", again_after_seconds=1e6)

@@ -29,7 +29,7 @@ from headrace.handoff.errands import (
     is_errand,
 )
 from headrace.handoff.failures import failed, failure_of, user_traceback
-from headrace.handoff.lines import LineFormatter
+from headrace.handoff.lines import LineFormatter, line_of
 from headrace.handoff.messages import (
     MARKED_TASK,
     RETURN_VALUE,
@@ -113,6 +113,7 @@ __all__ = [
     "failure_of",
     "frame",
     "is_errand",
+    "line_of",
     "may_reuse",
     "reusing",
     "send",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from datetime import UTC, datetime
 
 
 class LineFormatter(logging.Formatter):
@@ -12,3 +13,9 @@ class LineFormatter(logging.Formatter):
     def __init__(self) -> None:
         super().__init__("%(asctime)s.%(msecs)03dZ %(levelname)s %(name)s: %(message)s", "%Y-%m-%dT%H:%M:%S")
         self.converter = time.gmtime
+
+
+def line_of(level: str, name: str, text: str) -> str:
+    """The same line without a record."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00")
+    return f"{now}Z {level} {name}: {text}"

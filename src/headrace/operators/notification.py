@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import smtplib
-import ssl
 import subprocess
 import urllib.request
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 
 from headrace.errors import HeadraceError
+from headrace.operators.mail_line import MailServer, deliver
 
 Settings = Mapping[str, Any]
 """The section `notification` of the settings."""
@@ -59,10 +59,7 @@ def _send_mail(settings: Settings, payload: Mapping[str, Any]) -> None:
     if not recipients:
         raise NotificationError("the setting `notification.mail_to` is missing")
     try:
-        with _mail_server(settings, host) as server:
-            if settings["mail_username"]:
-                server.login(settings["mail_username"], settings["mail_password"] or "")
-            server.send_message(message, to_addrs=recipients)
+        deliver(_mail_server(settings, host), str(message["From"]), recipients, message)
     except (smtplib.SMTPException, OSError) as error:
         raise NotificationError(f"could not send the notification over `{host}`: {error}") from None
 
@@ -78,13 +75,16 @@ def _mail(settings: Settings, payload: Mapping[str, Any]) -> EmailMessage:
     return message
 
 
-def _mail_server(settings: Settings, host: str) -> smtplib.SMTP:
-    if settings["mail_security"] == "tls":
-        return smtplib.SMTP_SSL(host, settings["mail_port"], timeout=_SECONDS, context=ssl.create_default_context())
-    server = smtplib.SMTP(host, settings["mail_port"], timeout=_SECONDS)
-    if settings["mail_security"] == "starttls":
-        server.starttls(context=ssl.create_default_context())
-    return server
+def _mail_server(settings: Settings, host: str) -> MailServer:
+    return MailServer(
+        host,
+        settings["mail_port"],
+        login=settings["mail_username"] or "",
+        password=settings["mail_password"] or "",
+        is_encrypted=settings["mail_security"] == "tls",
+        upgrades=settings["mail_security"] == "starttls",
+        timeout_seconds=_SECONDS,
+    )
 
 
 def _send_shell(settings: Settings, payload: Mapping[str, Any]) -> None:

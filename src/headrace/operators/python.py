@@ -15,13 +15,11 @@ from headrace.authoring.dag.assets import Metadata
 log = logging.getLogger("airflow.task")
 
 
-class PythonOperator(BaseOperator):
-    """Calls a function. Arguments that are named like something in the context are filled from it."""
+class CallsFunction(BaseOperator):
+    """What every task has that calls a function: the function, and what it is called with."""
 
-    operator_name = "python"
     shown_fields: ClassVar[Sequence[str]] = ("callable_name",)
     template_fields: Sequence[str] = ("templates_dict", "op_args", "op_kwargs")
-    ui_color = "#ffefeb"
     stored_arguments: ClassVar[Sequence[str]] = ("op_kwargs",)
     """What the constructor below only stores, so that a mapped task need not call it for every instance."""
 
@@ -32,9 +30,6 @@ class PythonOperator(BaseOperator):
         op_args: Collection[Any] | None = None,
         op_kwargs: Mapping[str, Any] | None = None,
         templates_dict: dict[str, Any] | None = None,
-        templates_exts: Sequence[str] | None = None,
-        show_return_value_in_logs: bool = True,
-        provide_context: bool | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -45,9 +40,6 @@ class PythonOperator(BaseOperator):
         self.op_args: Any = () if op_args is None else op_args
         self.op_kwargs: Any = {} if op_kwargs is None else op_kwargs
         self.templates_dict = templates_dict
-        self.show_return_value_in_logs = show_return_value_in_logs
-        if templates_exts:
-            self.template_ext = templates_exts
 
     @property
     def callable_name(self) -> str:
@@ -58,6 +50,33 @@ class PythonOperator(BaseOperator):
         # Functions that are written in C need not tell what they take.
         with contextlib.suppress(ValueError):
             signature_of(self.python_callable)
+
+    def call_function(self, context: Context) -> Any:
+        """Call the function with its arguments and with what it wants from the context."""
+        args = list(self.op_args)
+        kwargs = arguments_for(self.python_callable, args, dict(self.op_kwargs), context)
+        return self.python_callable(*args, **kwargs)
+
+
+class PythonOperator(CallsFunction):
+    """Calls a function. Arguments that are named like something in the context are filled from it."""
+
+    operator_name = "python"
+    ui_color = "#ffefeb"
+    stored_arguments: ClassVar[Sequence[str]] = CallsFunction.stored_arguments
+
+    def __init__(
+        self,
+        *,
+        templates_exts: Sequence[str] | None = None,
+        show_return_value_in_logs: bool = True,
+        provide_context: bool | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.show_return_value_in_logs = show_return_value_in_logs
+        if templates_exts:
+            self.template_ext = templates_exts
 
     def execute(self, context: Context) -> Any:
         """What the function returns."""
@@ -70,9 +89,7 @@ class PythonOperator(BaseOperator):
 
     def call(self, context: Context) -> Any:
         """Call the function; a coroutine is run to its end."""
-        args = list(self.op_args)
-        kwargs = arguments_for(self.python_callable, args, dict(self.op_kwargs), context)
-        value = self.python_callable(*args, **kwargs)
+        value = self.call_function(context)
         if inspect.iscoroutine(value):
             # Only async task functions pay for the event loop.
             import asyncio

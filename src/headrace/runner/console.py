@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 
-from headrace.handoff import LineFormatter
+from headrace.handoff import LineFormatter, line_of
 
 
 class _StandardError(logging.StreamHandler[io.TextIOBase]):
@@ -22,14 +22,28 @@ class _StandardError(logging.StreamHandler[io.TextIOBase]):
         return sys.stderr  # type: ignore[return-value]
 
 
+_console = _StandardError()
+
+
 def set_up_console() -> None:
     """Log to standard error at INFO, and show printed lines when they are complete, not when a buffer is full."""
     root = logging.getLogger()
-    root.addHandler(_StandardError())
+    root.addHandler(_console)
     root.setLevel(logging.INFO)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(encoding="utf-8", line_buffering=True, errors="backslashreplace")
+
+
+def say(log: logging.Logger, text: str) -> None:
+    """Log one line at INFO, for what every task says: all of `logging` is a hundred pages for a new process to copy."""
+    if log.root.handlers != [_console] or not log.isEnabledFor(logging.INFO):
+        log.info("%s", text)
+        return
+    try:
+        _console.stream.write(f"{line_of('INFO', log.name, text)}\n")
+    except (AttributeError, OSError, ValueError):
+        return  # user code closed or replaced the stream
 
 
 def redirect(descriptor: int) -> None:

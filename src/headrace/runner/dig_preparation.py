@@ -13,12 +13,13 @@ import importlib.util
 import json
 import sys
 from collections.abc import Iterator
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
-from headrace.authoring.dig import DigFile, read_called_workflow
-from headrace.definition import Node
+from headrace.authoring.dig import FAILURE_ALERT, DigFile, read_called_workflow
+from headrace.definition import NOOP, Node
 from headrace.errors import HeadraceError
 from headrace.operators.dig import find_operator
 
@@ -42,10 +43,13 @@ class Survey:
 
     def _see_node(self, node: Node) -> None:
         self.text += json.dumps([node.config, node.export])
-        self._see_operator(node.operator, node.config.get("_command"), node.config, self.root)
+        if node.operator != NOOP:
+            self._see_operator(node.operator, node.config.get("_command"), node.config, self.root)
         self._see(node.config, self.root)
         for handler in node.on_failure:
-            self._see_node(handler)
+            # The alert can send mail and requests. A workflow that goes well should not have all that in memory.
+            if not handler.key.endswith(FAILURE_ALERT):
+                self._see_node(handler)
 
     def _see(self, value: Any, folder: Path) -> None:
         if isinstance(value, dict):
@@ -96,12 +100,33 @@ def import_libraries(survey: Survey) -> None:
 
 
 def find_modules(survey: Survey) -> None:
-    """Find the modules of `py>` tasks, so that their processes need not look through the whole path for them."""
+    """Find the modules of `py>` tasks and compile them, so that their processes need only run them."""
     found: dict[str, list[ModuleSpec | None]] = {}
     for folder, command in survey.commands:
         name = command.partition(".")[0]
-        found.setdefault(name, []).append(PathFinder.find_spec(name, [*sys.path, str(folder), str(survey.root)]))
+        spec = PathFinder.find_spec(name, [*sys.path, str(folder), str(survey.root)])
+        found.setdefault(name, []).append(spec and _with_code(spec))
     sys.meta_path.insert(0, FoundModules(found))
+
+
+def _with_code(spec: ModuleSpec) -> ModuleSpec:
+    if type(spec.loader) is SourceFileLoader:
+        # A mistake in the file is the business of the task that runs it.
+        with contextlib.suppress(Exception):
+            spec.loader = ReadyLoader(spec.loader.name, spec.loader.path)
+    return spec
+
+
+class ReadyLoader(SourceFileLoader):
+    """Has a module's code ready, for as long as its file does not change. Running the code is left to each task."""
+
+    def __init__(self, name: str, path: str) -> None:
+        super().__init__(name, path)
+        self._stats = self.path_stats(path)
+        self._code = super().get_code(name)
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        return self._code if self.path_stats(self.path) == self._stats else super().get_code(fullname)
 
 
 class FoundModules:

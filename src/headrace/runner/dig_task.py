@@ -6,6 +6,7 @@ import json
 import logging
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from headrace.handoff import (
     user_traceback,
 )
 from headrace.operators.dig import (
+    REHEARSAL,
     Job,
     OperatorError,
     Outcome,
@@ -41,6 +43,7 @@ from headrace.operators.dig import (
     find_operator,
     working_folder,
 )
+from headrace.runner.console import say
 from headrace.runner.dig_preparation import Survey, find_modules, import_libraries, import_operators
 from headrace.template.javascript import Evaluator, merge
 
@@ -49,7 +52,6 @@ _evaluator = Evaluator()
 _SHOW_PARAMS = "HEADRACE_TASK_SHOW_PARAMS"
 """Set by `headrace run --show-params`."""
 _RETRY_COUNT = "retry_count"
-_NOTHING = ".operators.dig.rehearsed.nothing"
 _DIRECTIVES = frozenset(("_command", "_check", "_retry", "_secrets"))
 """Keys of a task that no operator needs to ask for."""
 
@@ -90,7 +92,7 @@ def _job(file: DigFile, request: TaskRequest, values: dict[str, Any], channel: C
     node = request.node
     names = values.get("_secrets")
     if not request.poll_state:
-        log.info("%s>: %s", node.operator, shown(values.get("_command")))
+        say(log, f"{node.operator}>: {shown(values.get('_command'))}")
     return Job(
         key=request.key,
         operator=node.operator,
@@ -194,7 +196,8 @@ def _report_unused(node: Node, params: Params) -> None:
 def prepare(file: DigFile) -> None:
     """Do in a warm parent what its children would all have to do."""
     survey = Survey(file)
-    _evaluator.warm_up(survey.text)
+    if "${" in survey.text:
+        _evaluator.warm_up(survey.text)
     import_operators(survey)
     import_libraries(survey)
     find_modules(survey)
@@ -202,9 +205,11 @@ def prepare(file: DigFile) -> None:
 
 def rehearsal(file: DigFile) -> tuple[Callable[[DigFile, TaskRequest, Channel], TaskResult], DigFile, TaskRequest]:
     """A try of a task that does nothing, in the way that the file's tasks do something; with everything it needs."""
-    node = Node(key="+rehearsal", operator="if", config={"_command": "${1 > 2}", "_do": {}})
-    if Survey(file).commands:
-        node = Node(key="+rehearsal", operator="py", config={"_command": "${'headrace'}" + _NOTHING})
+    survey = Survey(file)
+    values: dict[str, Any] = {"_command": sorted(survey.operators & {"py", "sh"})}
+    if "${" in survey.text:
+        values["expression"] = "${1 + 1}"
+    node = Node(key="+rehearsal", operator=REHEARSAL, config=values)
     workflow = Workflow(name="rehearsal", language="dig", nodes=(Node(key="+rehearsal", kind="group"),))
     request = TaskRequest(
         task_id=0,
@@ -212,6 +217,8 @@ def rehearsal(file: DigFile) -> tuple[Callable[[DigFile, TaskRequest, Channel], 
         key="+rehearsal",
         node=node,
         source=Source(root="/", file="", language="dig"),
-        run=RunContext(project="", workflow="rehearsal"),
+        run=RunContext(
+            project="", workflow="rehearsal", run_after=datetime.now(UTC), timezone=file.workflows[0].timezone
+        ),
     )
     return run_dig_task, DigFile(Path("/"), "rehearsal.dig", (workflow,)), request

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import logging
 import os
-import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -40,6 +39,7 @@ from headrace.authoring.dag.loading import DagFile
 from headrace.authoring.dag.retry_policy import RetryAction, RetryDecision
 from headrace.authoring.dag.state_stores import clears_on_success
 from headrace.authoring.dag.task_instance import DagRun, TaskInstance, context_environment, task_context
+from headrace.authoring.dag.time_limit import time_limit
 from headrace.definition import Node
 from headrace.handoff import (
     RETURN_VALUE,
@@ -348,17 +348,8 @@ def _time_limit(seconds: float | None) -> Iterator[None]:
     if not seconds or threading.current_thread() is not threading.main_thread():
         yield
         return
-
-    def on_alarm(signal_number: int, frame: object) -> None:
-        raise AirflowTaskTimeout(f"the task ran longer than its execution_timeout of {seconds:g} s")
-
-    before = signal.signal(signal.SIGALRM, on_alarm)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
+    with time_limit(seconds, f"the task ran longer than its execution_timeout of {seconds:g} s"):
         yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def prepare(file: DagFile) -> None:

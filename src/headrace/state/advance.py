@@ -70,6 +70,9 @@ class Advance:
 
     def complete(self, task: Task, result: TaskResult) -> None:
         """A try ended and its agent still held it."""
+        if result.outcome in ("success", "failed") and not result.has_died:
+            # Its next try begins anew. After one that only died, it goes on with what that one has begun.
+            task.poll_state = None
         if task.state is State.RESTARTING:
             clearing.restart(self._agenda, task, Actor.AGENT)
         elif self._agenda.is_cancelled(task):

@@ -58,7 +58,7 @@ class Agenda:
         if is_new_try:
             # Counted before an agent takes it, so a crash while starting still uses the try.
             task.try_number += 1
-            task.poll_state = task.resume = None
+            task.resume = None
         task.due_at = None
         task.scheduled_at = self.graph.now
         self.move(task, State.SCHEDULED, actor)

@@ -11,7 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import quickjs
+# The package around it also brings pools of threads, which every process that is forked later has to clean up after.
+import _quickjs as quickjs
 
 from headrace.errors import HeadraceError, did_you_mean
 from headrace.template.javascript_libraries import mentioned, source_of
@@ -154,6 +155,8 @@ class Evaluator:
         dates are local.
         """
         merged = {key: value for key, value in merge(params, local or {}).items() if key not in REMOVED_KEYS}
+        if not _has_dollar(merged):
+            return merged
         with local_zone(timezone):
             return _Evaluation(self, dict(params)).top_level(merged, UNEVALUATED_KEYS | verbatim)
 

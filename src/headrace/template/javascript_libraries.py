@@ -6,8 +6,10 @@ They are read when an expression first mentions them, so that all others stay ch
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import resources
+from pathlib import Path
 from typing import NamedTuple
+
+_FOLDER = Path(__file__).parent / "libraries"
 
 
 class Library(NamedTuple):
@@ -29,4 +31,4 @@ def mentioned(text: str) -> Iterator[str]:
 
 def source_of(name: str) -> str:
     """The library's JavaScript."""
-    return resources.files("headrace.template").joinpath("libraries", f"{name}.min.js").read_text(encoding="utf-8")
+    return (_FOLDER / f"{name}.min.js").read_text(encoding="utf-8")

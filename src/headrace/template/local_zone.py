@@ -9,7 +9,7 @@ import time
 import zoneinfo
 from collections.abc import Iterator
 from functools import lru_cache
-from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 
 _OFFSET = re.compile(r"([+-])(\d{2}):?(\d{2})(?::?\d{2})?")
@@ -46,5 +46,5 @@ def posix_zone(name: str) -> str:
 def _files(name: str) -> Iterator[Path]:
     """Where the rules of a zone may be: in the system's database or, on a machine without one, in Python's."""
     yield from (Path(folder, name) for folder in zoneinfo.TZPATH)
-    with contextlib.suppress(ModuleNotFoundError):
-        yield Path(str(resources.files("tzdata")), "zoneinfo", name)
+    if (package := find_spec("tzdata")) is not None:
+        yield from (Path(folder, "zoneinfo", name) for folder in package.submodule_search_locations or ())

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import zoneinfo
 from datetime import UTC, datetime, time, timedelta, timezone, tzinfo
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from headrace.errors import DefinitionError, did_you_mean
@@ -27,6 +28,7 @@ class Span(NamedTuple):
     high: timedelta
 
 
+@lru_cache(maxsize=256)
 def zone_of(name: str) -> tzinfo:
     """The time zone of a name like `Asia/Tokyo` or an offset like `+09:00`."""
     offset = _FIXED_OFFSET.fullmatch(name)

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from headrace.definition import Place
@@ -75,6 +74,9 @@ def defined_operators(root: Path) -> dict[str, str]:
 @cache
 def installed_operators() -> frozenset[str]:
     """The operators that installed packages offer."""
+    # Only a file with an operator that is not ours asks, and it brings what reads e-mail and archives.
+    from importlib.metadata import entry_points
+
     return frozenset(entry_points(group=ENTRY_POINTS).names)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,13 +12,13 @@ from headrace.authoring.dag.connection_forms import checked_fields, fields_of_te
 from headrace.authoring.dag.exceptions import AirflowException
 from headrace.authoring.dag.value_files import read_connections
 from headrace.cli.asking import ask_for, write_private
-from headrace.cli.commands.variables import existing_option, new_ones
-from headrace.cli.opening import Opened, opened
+from headrace.cli.named_values import delete_named, existing_option, import_named, vault_of
+from headrace.cli.opening import opened
 from headrace.cli.options import json_option, store_option
 from headrace.cli.printing import print_json, print_table
-from headrace.errors import NotFoundError, StateError, UsageError, did_you_mean
+from headrace.errors import StateError, UsageError
 from headrace.logs import hidden
-from headrace.secrets import Vault, open_vault
+from headrace.secrets import Vault
 
 
 @click.group("connections")
@@ -33,7 +32,7 @@ def command() -> None:
 def list_command(as_json: bool, url: str | None) -> None:
     """List connections without their secrets."""
     with opened(url) as here:
-        entries = _vault(here).entries("connection")
+        entries = vault_of(here).entries("connection")
     columns = ("name", "conn_type", "host", "port", "schema", "login", "description")
     rows = [(one.name, *(one.value.get(column) for column in columns[1:])) for one in entries]
     if as_json:
@@ -52,7 +51,7 @@ def get_command(name: str, reveal: bool, as_uri: bool, url: str | None) -> None:
     if as_uri and not reveal:
         raise UsageError("a URI holds the password", hint="`--uri --reveal`")
     with opened(url) as here:
-        fields = _vault(here).connection(name)
+        fields = vault_of(here).connection(name)
     if as_uri:
         click.echo(uri_of(fields))
     else:
@@ -90,7 +89,7 @@ def add_command(
     except AirflowException as error:
         raise UsageError(f"could not read connection `{name}`: {error}") from None
     with opened(url) as here:
-        _vault(here).set_connection(name, fields)
+        vault_of(here).set_connection(name, fields)
     click.echo(f"connection `{name}` is set")
 
 
@@ -99,11 +98,7 @@ def add_command(
 @store_option
 def delete_command(name: str, url: str | None) -> None:
     """Delete connection NAME."""
-    with opened(url) as here:
-        vault = _vault(here)
-        if not vault.delete("connection", name):
-            raise NotFoundError(f"there is no connection `{name}`", hint=did_you_mean(name, vault.names("connection")))
-    click.echo(f"connection `{name}` is deleted")
+    delete_named("connection", name, url)
 
 
 @command.command("import")
@@ -112,16 +107,7 @@ def delete_command(name: str, url: str | None) -> None:
 @store_option
 def import_command(file: str, existing: str, url: str | None) -> None:
     """Set the connections of FILE: JSON, YAML or .env, each as an object or a URI."""
-    try:
-        given = read_connections(Path(file).expanduser())
-    except AirflowException as error:
-        raise UsageError(str(error)) from None
-    with opened(url) as here:
-        vault = _vault(here)
-        chosen = new_ones(given, vault.names("connection"), existing, "connection")
-        for name, fields in chosen.items():
-            vault.set_connection(name, fields)
-    click.echo(f"{len(chosen)} of {len(given)} connections are set")
+    import_named("connection", read_connections, Vault.set_connection, file, existing, url)
 
 
 @command.command("export")
@@ -130,7 +116,7 @@ def import_command(file: str, existing: str, url: str | None) -> None:
 def export_command(file: str, url: str | None) -> None:
     """Write all connections with their secrets to FILE, readable for you only; `-` is stdout."""
     with opened(url) as here:
-        entries = _vault(here).entries("connection")
+        entries = vault_of(here).entries("connection")
     write_private(file, json.dumps({one.name: one.value for one in entries}, indent=4, ensure_ascii=False))
     click.echo(f"{len(entries)} connections are exported", err=True)
 
@@ -141,7 +127,7 @@ def export_command(file: str, url: str | None) -> None:
 def test_command(name: str, url: str | None) -> None:
     """Let the hook of connection NAME try it, in a process of its own."""
     with opened(url) as here:
-        fields = _vault(here).connection(name)
+        fields = vault_of(here).connection(name)
     is_reachable, message = try_connection(fields)
     if not is_reachable:
         raise StateError(f"connection `{name}` does not work: {message}")
@@ -154,7 +140,3 @@ def _from_parts(name: str, given: dict[str, Any]) -> dict[str, Any]:
     if "type" not in given:
         raise AirflowException("it needs a `--conn-type`")
     return checked_fields({{"type": "conn_type"}.get(part, part): value for part, value in given.items()})
-
-
-def _vault(here: Opened) -> Vault:
-    return open_vault(here.settings, here.store, here.clock)

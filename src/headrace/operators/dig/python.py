@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -85,6 +84,9 @@ def _restore_environment(wanted: dict[str, str]) -> None:
 
 def _run_script(job: Job, python: list[str], script: str, values: dict[str, Any], variables: dict[str, str]) -> Outcome:
     """A program that is written in the task; it reads and writes the files that it is called with."""
+    # Few tasks have one. It brings `random`, which every process that is forked has to seed anew.
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="headrace-py-") as folder:
         path = Path(folder, "script.py")
         path.write_text(script, encoding="utf-8")

@@ -111,18 +111,28 @@ def _instance(owner: type, params: dict[str, Any]) -> Any:
 
 
 def _arguments(target: Any, name: str, params: dict[str, Any]) -> dict[str, Any]:
-    arguments: dict[str, Any] = {}
-    takes_everything = False
-    for parameter in inspect.signature(target).parameters.values():
-        if parameter.kind is parameter.VAR_KEYWORD:
-            takes_everything = True
-        elif parameter.kind in (parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
-            continue
-        elif parameter.name in params:
-            arguments[parameter.name] = params[parameter.name]
-        elif parameter.default is parameter.empty:
-            raise TypeError(f"Method '{name}' requires parameter '{parameter.name}' but not set")
-    return {**params, **arguments} if takes_everything else arguments
+    wanted, takes_everything = _parameters(target)
+    for parameter, is_required in wanted.items():
+        if is_required and parameter not in params:
+            raise TypeError(f"Method '{name}' requires parameter '{parameter}' but not set")
+    if takes_everything:
+        return dict(params)
+    return {parameter: params[parameter] for parameter in wanted if parameter in params}
+
+
+def _parameters(target: Any) -> tuple[dict[str, bool], bool]:
+    """What can be given by name, with whether it must be, and whether any other name can be given, too."""
+    # Most are plain functions, and all of `inspect.signature` is fifty pages of memory for a new process to copy.
+    if type(target) is types.FunctionType and not vars(target):
+        code = target.__code__
+        names = code.co_varnames[code.co_posonlyargcount : code.co_argcount + code.co_kwonlyargcount]
+        has_default = code.co_varnames[code.co_argcount - len(target.__defaults__ or ()) : code.co_argcount]
+        optional = {*has_default, *(target.__kwdefaults__ or ())}
+        return {name: name not in optional for name in names}, bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    found = inspect.signature(target).parameters.values()
+    by_name = [one for one in found if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    takes_everything = any(one.kind is one.VAR_KEYWORD for one in found)
+    return {one.name: one.default is one.empty for one in by_name}, takes_everything
 
 
 def _path_of(function: Callable[..., Any]) -> str:

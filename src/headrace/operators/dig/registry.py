@@ -11,7 +11,6 @@ import inspect
 import sys
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -77,8 +76,10 @@ _BUILT_IN = {
     "wait": "control:run_wait",
 }
 """The module beside this one and its function."""
-_MODULES = {**_BUILT_IN, RETRY_QUESTION: "control:run_retry_question"}
-"""With what only the engine asks for."""
+REHEARSAL = "_rehearsal"
+"""The operator of a try that does nothing. No file can name it."""
+_MODULES = {**_BUILT_IN, RETRY_QUESTION: "control:run_retry_question", REHEARSAL: "rehearsing:run_rehearsal"}
+"""With what only we ask for."""
 _NOT_RETRIED = frozenset((RETRY_QUESTION, "echo", "fail", "for_each", "for_range", "if", "loop", "notify", "wait"))
 _operators: dict[str, Registered] = {}
 """What was registered by hand, and what was looked up before."""
@@ -117,6 +118,9 @@ def _built_in(name: str) -> Registered:
 
 
 def _installed(name: str) -> Registered:
+    # A task that needs none of these should not have what finds them in memory.
+    from importlib.metadata import entry_points
+
     (found, *_) = entry_points(group=ENTRY_POINTS, name=name)
     try:
         return _registered(found.load())

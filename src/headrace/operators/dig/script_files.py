@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,9 @@ def run_with_files(
     language: str, program: list[str], folder: Path, values: dict[str, Any], environment: dict[str, str]
 ) -> Outcome:
     """Run a program with the paths of both files as its last arguments."""
+    # Few tasks run one. It brings `random`, which every process that is forked has to seed anew.
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="headrace-script-") as exchange:
         source, target = Path(exchange, "in.json"), Path(exchange, "out.json")
         source.write_text(json.dumps(values))

@@ -1,0 +1,45 @@
+"""How the benchmark compares two forms of the same work."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import headrace
+
+
+@pytest.fixture
+def comparing(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(headrace.__file__).parents[2]))
+    return pytest.importorskip("benchmarks.comparing")
+
+
+def test_forms_take_turns_and_every_other_round_goes_backwards(comparing):
+    order = []
+    measures = {name: lambda name=name: (order.append(name), {"wall_seconds": len(order)})[1] for name in "abc"}
+    found = comparing.measure_in_turns(measures, rounds=3)
+    assert "".join(order) == "abccbaabc"
+    assert [one["wall_seconds"] for one in found["a"]] == [1, 6, 7]
+
+
+def test_a_ratio_is_the_middle_of_those_within_the_rounds(comparing):
+    def cost(*walls):
+        return [{"wall_seconds": wall, "cpu_seconds": 2.0} for wall in walls]
+
+    # The machine was ten times slower in the last round, for both of them.
+    figures = comparing.ratios(cost(2.0, 3.0, 20.0), cost(1.0, 2.0, 10.0))
+    assert (figures["ratio_of_wall"], figures["ratios_of_wall"]) == (2.0, [2.0, 1.5, 2.0])
+    assert figures["ratio_of_cpu"] == 1.0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a running process's children have cost")
+def test_what_tries_cost_is_known_before_their_warm_parent_ends(comparing, tmp_path):
+    bench = comparing.Bench(f"sqlite:///{tmp_path}/bench.db", tmp_path, slots=2)
+    try:
+        workflow = bench.save("+t: {sh>: 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'}", "bench.dig")
+        assert bench.measure(workflow)["cpu_seconds"] > 0.02
+        assert bench.measure(workflow)["page_faults"] > 100
+    finally:
+        bench.close()
