@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import gc
-import importlib
 import os
 import sys
 import threading
@@ -15,13 +13,13 @@ from typing import NoReturn
 import click
 
 from headrace.cli.digdag_options import accept_digdag_options
+from headrace.cli.importing import imports
 from headrace.errors import HeadraceError, did_you_mean
 from headrace.release import VERSION
 
 USAGE_EXIT = 2
 INTERRUPT_EXIT = 130
 CRASH_EXIT = 70
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 COMMANDS = {
     "run": "Run one workflow of a file to its end, without a server.",
@@ -110,7 +108,7 @@ class LazyCommands(click.Group):
         name = ALIASES.get(name, name)
         if name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(f"headrace.cli.commands.{name.replace('-', '_')}").command
+        command: click.Command = imports.take(f"headrace.cli.commands.{name.replace('-', '_')}").command
         return accept_digdag_options(command)
 
     def resolve_command(
@@ -156,8 +154,7 @@ accept_digdag_options(headrace)
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run a command and leave with its exit code."""
-    # Nearly all objects of a start stay; looking through them for garbage at every 700th takes a tenth of the time.
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    imports.keep()
     _leave(run_command(arguments))
 
 
@@ -192,7 +189,7 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        path = importlib.import_module("headrace.cli.crash").report_crash(error)
+        path = imports.take("headrace.cli.crash").report_crash(error)
         return _complain(
             f"headrace failed unexpectedly: {type(error).__name__}; the report is in `{path}`", None, CRASH_EXIT
         )

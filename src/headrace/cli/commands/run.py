@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import click
 
 from headrace.actions.executors import LateBroker, LoadingAnswers, local_executor
 from headrace.authoring import language_of
+from headrace.cli.importing import imports
 from headrace.cli.options import given_params, json_option, params_file_option, params_option
 from headrace.cli.parsing import Parsing
 from headrace.errors import UsageError
@@ -82,7 +82,7 @@ def command(
     executor.prepare(parsing.source)
     # The file is parsed in one process and loaded for its tasks in another by now; the database library is imported
     # while that goes on.
-    local_run = import_module("headrace.cli.local_run")
+    local_run = imports.take("headrace.cli.local_run")
     workflow, task = _chosen(names)
     keeps_sessions = language_of(parsing.source.file).keeps_sessions
     wish["session"] = wish["session"] or ("last" if keeps_sessions else None)
