@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -121,6 +122,7 @@ def imported_names(node: ast.AST, own: tuple[str, ...]) -> Iterator[tuple[str, .
             yield below if exists else ()
 
 
+@cache
 def all_arrows() -> list[Arrow]:
     return [arrow for path in sorted(PACKAGE.rglob("*.py")) for arrow in arrows_of(path)]
 
