@@ -23,3 +23,9 @@ def test_a_thread_that_wants_to_be_waited_for_is_waited_for():
     done = ended(work, ["version"])
     assert done.returncode == 0
     assert done.stdout.splitlines()[1:] == ["done, too"]
+
+
+def test_who_closed_the_output_is_told_nothing_and_that_is_fine():
+    command = 'exec "$0" -m headrace.cli version >&-'
+    done = subprocess.run(["bash", "-c", command, sys.executable], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -176,7 +176,8 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         code = headrace.main(
             list(arguments) if arguments is not None else None, prog_name="headrace", standalone_mode=False
         )
-        sys.stdout.flush()
+        if sys.stdout is not None:  # it is, for somebody who closed it
+            sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except HeadraceError as error:
         return _complain(_sentence(error), error.hint, error.exit_code)
