@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 import contextlib
 import importlib
-import importlib.util
 import json
 import sys
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -21,7 +21,7 @@ from typing import Any
 from headrace.authoring.dig import FAILURE_ALERT, DigFile, read_called_workflow
 from headrace.definition import NOOP, Node
 from headrace.errors import HeadraceError
-from headrace.operators.dig import find_operator
+from headrace.operators.dig import REHEARSED_MODULE, find_operator
 
 
 class Survey:
@@ -101,16 +101,17 @@ def import_libraries(survey: Survey) -> None:
 
 def find_modules(survey: Survey) -> None:
     """Find the modules of `py>` tasks and compile them, so that their processes need only run them."""
-    found: dict[str, list[ModuleSpec | None]] = {}
+    # What a rehearsal imports is found in the same way, so that it does what a task does and not more.
+    found: dict[str, list[ModuleSpec | None]] = {REHEARSED_MODULE: [_with_code(find_spec(REHEARSED_MODULE))]}
     for folder, command in survey.commands:
         name = command.partition(".")[0]
         spec = PathFinder.find_spec(name, [*sys.path, str(folder), str(survey.root)])
-        found.setdefault(name, []).append(spec and _with_code(spec))
+        found.setdefault(name, []).append(_with_code(spec))
     sys.meta_path.insert(0, FoundModules(found))
 
 
-def _with_code(spec: ModuleSpec) -> ModuleSpec:
-    if type(spec.loader) is SourceFileLoader:
+def _with_code(spec: ModuleSpec | None) -> ModuleSpec | None:
+    if spec is not None and type(spec.loader) is SourceFileLoader:
         # A mistake in the file is the business of the task that runs it.
         with contextlib.suppress(Exception):
             spec.loader = ReadyLoader(spec.loader.name, spec.loader.path)
@@ -182,7 +183,7 @@ def _is_library(name: str, root: Path) -> bool:
     """Whether a module is found outside of the project. `digdag` is ours and different in each task."""
     top = name.partition(".")[0]
     try:
-        spec = None if top == "digdag" else importlib.util.find_spec(top)
+        spec = None if top == "digdag" else find_spec(top)
     except (ImportError, ValueError):
         return False
     # The project's folder may be on the path already, if that is where the command was given.

@@ -78,6 +78,8 @@ _BUILT_IN = {
 """The module beside this one and its function."""
 REHEARSAL = "_rehearsal"
 """The operator of a try that does nothing. No file can name it."""
+REHEARSED_MODULE = "headrace.operators.dig.rehearsed"
+"""What a `py>` task imports in such a try."""
 _MODULES = {**_BUILT_IN, RETRY_QUESTION: "control:run_retry_question", REHEARSAL: "rehearsing:run_rehearsal"}
 """With what only we ask for."""
 _NOT_RETRIED = frozenset((RETRY_QUESTION, "echo", "fail", "for_each", "for_range", "if", "loop", "notify", "wait"))

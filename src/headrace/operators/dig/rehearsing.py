@@ -8,12 +8,12 @@ from typing import Any
 
 from headrace.authoring.dig import as_list
 from headrace.operators.dig.contract import Job, OperatorError, Outcome, Params
-from headrace.operators.dig.registry import find_operator
+from headrace.operators.dig.registry import REHEARSED_MODULE, find_operator
 
 _NO_PROGRAM = "/"
 """The system refuses to start it, once everything is ready for the start."""
 _SETTINGS: dict[str, dict[str, Any]] = {
-    "py": {"_command": "headrace.operators.dig.rehearsed.nothing"},
+    "py": {"_command": f"{REHEARSED_MODULE}.nothing"},
     "sh": {"_command": ":", "shell": [_NO_PROGRAM]},
 }
 
