@@ -1,10 +1,15 @@
 """Where a warm parent starts: `python -m headrace.runner.start_zygote FD`."""
 
+import gc
+
 from headrace.runner.forking import import_with_postponed_hooks
 
+# What is imported here stays, so that there is no garbage among it to look for.
+gc.disable()
 # Before anything else is imported, because almost everything imports `logging`.
 import_with_postponed_hooks()
 
 from headrace.runner.zygote import main  # noqa: E402
 
+gc.enable()
 main()
