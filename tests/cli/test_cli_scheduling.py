@@ -84,3 +84,14 @@ def test_trigger_takes_everything_that_airflow_s_takes(project):
     assert run["logical_time"] == "2026-01-02T00:00:00Z"
     assert project.call("trigger", "daily", "-l", "none", "--json").check().json["logical_time"] is None
     assert "expected `--conf` to be a JSON object" in project.call("trigger", "daily", "-c", "{").err
+
+
+def test_events_and_runs_are_about_partitions(project):
+    said = project.call("assets", "emit", "orders", "--partition-key", "us").check().out
+    assert said.endswith(": partition `us` of asset `orders` was updated\n")
+    (event,) = project.call("assets", "events", "orders", "--json").check().json["events"]
+    assert event["partition_key"] == "us"
+    assert project.call("assets", "emit", "orders", "--partition-key", " ").exit_code == 2
+    wrong = project.call("trigger", "report", "--partition-key", "us")
+    assert (wrong.exit_code, "workflow `report` has no partitions" in wrong.err) == (2, True)
+    assert project.call("runs", "--partition-key", "us", "--json").check().json["runs"] == []

@@ -14,7 +14,7 @@ PREAMBLE = "from airflow.sdk import DAG, Asset, AssetAlias, asset, task\n"
 
 
 def python_blocks():
-    for name in ("scheduling.md", "assets.md"):
+    for name in ("scheduling.md", "assets.md", "partitions.md"):
         for block in blocks_of(CONCEPTS / name):
             if block.language == "python":
                 yield pytest.param(block.text, id=f"{name}:{block.line}")

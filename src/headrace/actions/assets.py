@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from headrace.clock import Clock, to_micros
-from headrace.errors import NotFoundError, did_you_mean
+from headrace.errors import NotFoundError, UsageError, did_you_mean
 from headrace.handoff import AssetEvent
 from headrace.store import (
     AssetEventRow,
@@ -20,6 +20,7 @@ from headrace.store import (
     list_assets,
     watcher_names,
 )
+from headrace.timetable import KeyMistake, check_key
 
 
 class AssetView(NamedTuple):
@@ -56,16 +57,35 @@ def show_events(store: Store, name: str | None, before: int | None = None, limit
         return list_asset_events(tx, asset=name or "", below=before, limit=limit)
 
 
-def emit(store: Store, clock: Clock, name: str, extra: dict[str, Any], *, may_be_new: bool = False) -> AssetEventRow:
-    """Say that an asset was updated. What is scheduled on it starts at once, if that is all it waits for."""
+def emit(
+    store: Store,
+    clock: Clock,
+    name: str,
+    extra: dict[str, Any],
+    *,
+    may_be_new: bool = False,
+    partition_key: str | None = None,
+) -> AssetEventRow:
+    """Say that an asset, or a partition of it, was updated.
+
+    What is scheduled on it starts at once, if that is all it waits for.
+    """
+    event = AssetEvent(asset=name, extra=extra, partition_key=_checked(partition_key))
 
     def work(tx: Transaction) -> AssetEventRow:
         if not may_be_new:
             _check_known(tx, name)
-        emit_events(tx, [(AssetEvent(asset=name, extra=extra), None)], to_micros(clock.now()))
+        emit_events(tx, [(event, None)], to_micros(clock.now()))
         return list_asset_events(tx, asset=name, limit=1)[0]
 
     return store.transact(work)
+
+
+def _checked(partition_key: str | None) -> str | None:
+    try:
+        return None if partition_key is None else check_key(partition_key)
+    except KeyMistake as mistake:
+        raise UsageError(str(mistake)) from None
 
 
 def _check_known(tx: Transaction, name: str) -> None:

@@ -126,7 +126,7 @@ def scheduled_slots(workflow: Workflow, request: BackfillRequest, now: datetime)
 
 
 def _until(slots: Iterator[Slot], end: datetime | None, now: datetime) -> Iterator[Slot]:
-    return takewhile(lambda slot: slot.run_at <= now and (end is None or slot.logical_time <= end), slots)
+    return takewhile(lambda slot: slot.run_at <= now and (end is None or slot.about <= end), slots)
 
 
 def _outcomes(tx: Transaction, workflow_id: int, slots: list[Slot], reprocess: Reprocess) -> list[Filled]:
@@ -175,22 +175,35 @@ def _fill(
         return one
     if one.outcome != "created":
         return one
-    new = NewRun(
-        workflow_id,
-        key=f"backfill__{one.slot.run_at.isoformat()}",
-        type="backfill",
-        logical_at=to_micros(one.slot.logical_time),
-        interval_start=to_micros(one.slot.interval_start),
-        interval_end=to_micros(one.slot.interval_end),
-        run_after=to_micros(one.slot.run_at),
-        params=request.params,
-        backfill_id=backfill_id,
-        backfill_order=order,
-        attempt_name=request.attempt_name,
+    new = _new_run(workflow_id, one.slot)._replace(
+        params=request.params, backfill_id=backfill_id, backfill_order=order, attempt_name=request.attempt_name
     )
     run_id = create_run(tx, new, now)
     # Somebody has made a run for this time since we looked.
     return one._replace(run_id=run_id) if run_id is not None else one._replace(outcome="in_flight")
+
+
+def _new_run(workflow_id: int, slot: Slot) -> NewRun:
+    due = to_micros(slot.run_at)
+    if slot.partition_key is not None:
+        return NewRun(
+            workflow_id,
+            key=f"backfill__{slot.run_at.isoformat()}__{slot.partition_key}",
+            type="backfill",
+            run_after=due,
+            partition_key=slot.partition_key,
+            partition_at=to_micros(slot.about),
+            slot_at=to_micros(slot.logical_time),
+        )
+    return NewRun(
+        workflow_id,
+        key=f"backfill__{slot.run_at.isoformat()}",
+        type="backfill",
+        logical_at=to_micros(slot.logical_time),
+        interval_start=to_micros(slot.interval_start),
+        interval_end=to_micros(slot.interval_end),
+        run_after=due,
+    )
 
 
 def pause_backfill(store: Store, backfill_id: int) -> BackfillRow:

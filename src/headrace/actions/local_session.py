@@ -64,6 +64,8 @@ class LocalWish(NamedTuple):
     task: str | None = None
     """Run this task alone."""
     is_dry: bool = False
+    partition_key: str | None = None
+    """The partition that a run is for which is not saved."""
 
 
 def begin_local_run(
@@ -76,7 +78,19 @@ def begin_local_run(
             raise UsageError("`--start` needs a session that was saved before", hint="leave out `--no-save`")
         plan = AttemptPlan(only=_only(tree, wish), is_dry=wish.is_dry)
         session = wish.session if wish.session != LAST else _session(tx, workflow_id, workflow, None, now)
-        return create_manual_run(tx, workflow_id, workflow, now, wish.params, session, is_private=is_private, plan=plan)
+        return create_manual_run(
+            tx,
+            workflow_id,
+            workflow,
+            now,
+            wish.params,
+            session,
+            is_private=is_private,
+            plan=plan,
+            partition_key=wish.partition_key,
+        )
+    if wish.partition_key is not None:
+        raise UsageError(f"workflow `{workflow.name}` has no partitions")
     session = _session(tx, workflow_id, workflow, wish.session, now)
     at = to_micros(logical_time(workflow, session, now))
     run_id = run_for(tx, workflow_id, at)

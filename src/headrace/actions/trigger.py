@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace.actions.finding import find_workflow
 from headrace.actions.params import check_params
-from headrace.actions.sessions import slot_of
+from headrace.actions.sessions import NO_TIME, slot_of
 from headrace.actions.told_times import told_slot
 from headrace.clock import Clock, iso, to_micros
 from headrace.definition import Workflow
@@ -30,7 +30,7 @@ from headrace.store import (
     start_attempt,
     start_queued_runs,
 )
-from headrace.timetable import Slot
+from headrace.timetable import KeyMistake, Slot, time_of_partition
 
 _KEY = re.compile(r"[A-Za-z0-9_.~:+-]+")
 _OTHER_TYPES = ("scheduled__", "backfill__", "asset_triggered__")
@@ -45,20 +45,25 @@ def trigger(
     session: str | None = None,
     run_key: str | None = None,
     note: str | None = None,
+    partition_key: str | None = None,
 ) -> RunRow:
-    """Create a run of the workflow with this name and start it, unless its limits or a pause make it wait."""
+    """Create a run of the workflow with this name and start it, unless its limits or a pause make it wait.
+
+    A run for a partition is for no time, unless `session` says so.
+    """
     if run_key is not None:
         _check_key(run_key)
     with store.read() as tx:
         version = _current(tx, find_workflow(tx, name).id)
     now = clock.now()
+    session = NO_TIME if session is None and partition_key is not None else session
     told = told_slot(version, session, now)
 
     def work(tx: Transaction) -> RunRow:
         row = find_workflow(tx, name)
         workflow = _current(tx, row.id).workflow
         slot = told or slot_of(workflow, session, now)
-        return _create(tx, row.id, workflow, now, params or {}, slot, run_key, note=note)
+        return _create(tx, row.id, workflow, now, params or {}, slot, run_key, note=note, partition_key=partition_key)
 
     return store.transact(work)
 
@@ -75,6 +80,7 @@ def create_manual_run(
     is_private: bool = False,
     is_repeatable: bool | None = None,
     plan: AttemptPlan = ORDINARY,
+    partition_key: str | None = None,
 ) -> RunRow:
     """Insert the run and start it if it may start. `workflow` gives the clock and the schedule for its times.
 
@@ -92,6 +98,7 @@ def create_manual_run(
         is_private=is_private,
         is_repeatable=is_repeatable,
         plan=plan,
+        partition_key=partition_key,
     )
 
 
@@ -108,8 +115,10 @@ def _create(
     is_repeatable: bool | None = None,
     plan: AttemptPlan = ORDINARY,
     note: str | None = None,
+    partition_key: str | None = None,
 ) -> RunRow:
     check_params(workflow, params)
+    about = None if partition_key is None else _time_of(workflow, partition_key)
     new = NewRun(
         workflow_id=workflow_id,
         key=run_key or f"manual__{now.isoformat()}" + ("" if slot else f"_{secrets.token_hex(4)}"),
@@ -120,6 +129,8 @@ def _create(
         is_repeatable=is_private if is_repeatable is None else is_repeatable,
         plan=plan,
         note=note,
+        partition_key=partition_key,
+        partition_at=None if about is None else to_micros(about),
     )
     run_id = create_run(tx, new, to_micros(now))
     if run_id is None:
@@ -136,6 +147,13 @@ def _create(
     run = get_run(tx, run_id)
     assert run is not None, "inserted a moment ago"
     return run
+
+
+def _time_of(workflow: Workflow, partition_key: str) -> datetime | None:
+    try:
+        return time_of_partition(workflow, partition_key)
+    except KeyMistake as mistake:
+        raise UsageError(str(mistake)) from None
 
 
 def _current(tx: Transaction, workflow_id: int) -> Version:

@@ -21,6 +21,7 @@ from headrace.store import (
     current_version_of,
     get_schedule,
     list_runs,
+    pending_partitions,
     queued_events,
 )
 from headrace.timetable import Slot, Timetable, is_met, missing_keys, timetable_for
@@ -83,7 +84,8 @@ def _times(workflow: Workflow, place: ScheduleRow | None, count: int) -> list[Sl
     timetable = timetable_for(workflow.schedule, workflow.timezone)
     if not timetable.is_periodic:
         parts = (place.logical_at, place.run_at, place.interval_start, place.interval_end)
-        return [Slot(*map(from_micros, (part if part is not None else place.logical_at for part in parts)))]
+        at, run_at, start, end = (from_micros(part if part is not None else place.logical_at) for part in parts)
+        return [Slot(at, run_at, start, end)]
     first = timetable.slot_at(from_micros(place.logical_at))
     return list(islice(_following(timetable, first), count))
 
@@ -118,6 +120,8 @@ def _reason(tx: Transaction, row: WorkflowRow, workflow: Workflow, place: Schedu
 
 
 def _reason_of_assets(tx: Transaction, row: WorkflowRow, schedule: Schedule) -> str:
+    if "partitions" in schedule.spec:
+        return _reason_of_partitions(tx, row, schedule)
     present = {one.key for one in queued_events(tx, row.id)}
     condition = schedule.spec["when"]
     if is_met(condition, present):
@@ -125,3 +129,12 @@ def _reason_of_assets(tx: Transaction, row: WorkflowRow, schedule: Schedule) -> 
     names = ", ".join(f"`{key.partition(':')[2]}`" for key in missing_keys(condition, present))
     came = f"; {len(present)} have come" if present else ""
     return f"it waits for events of {names}{came}"
+
+
+def _reason_of_partitions(tx: Transaction, row: WorkflowRow, schedule: Schedule) -> str:
+    names = ", ".join(f"`{key.partition(':')[2]}`" for key in missing_keys(schedule.spec["when"], ()))
+    pending = pending_partitions(tx, row.id, limit=SHOWN_TIMES)
+    if not pending:
+        return f"it waits for events about partitions of {names}"
+    parts = ", ".join(f"`{one.partition_key}` ({one.events} have come)" for one in pending)
+    return f"it waits for more events about partitions of {names}: {parts}"

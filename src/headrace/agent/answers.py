@@ -53,6 +53,8 @@ def described_run(found: Neighbour) -> dict[str, Any]:
         "interval_end": _iso(found.interval_end),
         "started_at": _iso(found.started_at),
         "ended_at": _iso(found.ended_at),
+        "partition_key": found.partition_key,
+        "partition_time": _iso(found.partition_at),
     }
 
 

@@ -31,6 +31,9 @@ session_option = click.option(
     "-l", "--logical-date", "--session", "session", metavar="TIME",
     help="What the run is for: a date, or `now`, `hourly`, `daily`, `schedule`, `last`, `none`. Without it: now.",
 )  # fmt: skip
+partition_option = click.option(
+    "--partition-key", metavar="KEY", help="The partition that the run is for, of a workflow that has partitions.",
+)  # fmt: skip
 params_file_option = click.option(
     "-P", "--params-file", metavar="FILE", help="Parameters in YAML; those of `-p` win.",
 )  # fmt: skip

@@ -311,6 +311,8 @@ class AssetUse(Data, frozen=True, kw_only=True):
     role: Literal["schedule", "outlet", "inlet"]
     task: str = ""
     """The key of the node that updates or reads it."""
+    by_partition: bool = False
+    """schedule: only events about a partition of the asset count; else only those about all of it."""
     uri: str = ""
     group: str = "asset"
     extra: dict[str, Any] = {}
@@ -332,6 +334,8 @@ class Workflow(Data, frozen=True, kw_only=True):
     """JSON schemas of parameters; one that has a schema and no default must be given when a run is started."""
     schedule: Schedule | None = None
     assets: tuple[AssetUse, ...] = ()
+    has_partitions: bool = False
+    """Whether a run may be for one partition of what the workflow works on."""
     max_active_runs: int | None = None
     max_active_tasks: int | None = None
     """How many tasks may be active at once …"""

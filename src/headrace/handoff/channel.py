@@ -51,11 +51,12 @@ class Channel(Protocol):
           get_asset(name)                          {"name", "uri", "group", "extra"} of an asset
           get_asset_events(asset=None, alias=None, after=None, before=None, ascending=True, limit=None)
               events of an asset, or those that came through an alias, oldest first: [{"id", "asset", "uri", "group",
-              "extra", "timestamp", "aliases", "workflow", "run_key", "task", "map_index"}]
+              "extra", "timestamp", "aliases", "workflow", "run_key", "task", "map_index", "partition_key"}]
           get_triggering_events()                  the events that started the asking task's run, in the same form
           get_previous_run(is_success=False, states=[])     the run before this one by logical time, or the last before
               it that succeeded, or is in one of the states: {"run_key", "run_type", "state", "params", "logical_time",
-              "run_after", "interval_start", "interval_end", "started_at", "ended_at"}. MissingError if there is none.
+              "run_after", "interval_start", "interval_end", "started_at", "ended_at", "partition_key",
+              "partition_time"}. MissingError if there is none.
           get_tasks(run_key=None, workflow=None)   the tasks of a run, by default the asking task's: [{"task",
               "map_index", "state", "try_number", "max_tries", "operator", "pool", "queue", "started_at", "ended_at"}]
           get_previous_task(task=None, map_index=None, states=[], before=None)     the same task in the last run before

@@ -57,6 +57,10 @@ class RunContext(Data, frozen=True, kw_only=True):
     timezone: str = "UTC"
     params: dict[str, Any] = {}
     """What the run was started with (`-p`, conf), before any merging."""
+    partition_key: str | None = None
+    """The partition that the run is for …"""
+    partition_time: datetime | None = None
+    """… and when the period begins that it stands for, if it stands for one."""
 
 
 class TaskError(Data, frozen=True, kw_only=True):
@@ -137,6 +141,8 @@ class AssetEvent(Data, frozen=True, kw_only=True):
     """What the task has to say about it."""
     aliases: tuple[str, ...] = ()
     """The names through which it was found."""
+    partition_key: str | None = None
+    """The partition that was updated. None: that of the task's run, or all of it if the run has none."""
 
 
 class TaskResult(Data, frozen=True, kw_only=True):

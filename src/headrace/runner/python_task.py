@@ -112,6 +112,7 @@ def dag_run_of(request: TaskRequest, dag: Any) -> DagRun:
         interval=(run.interval_start, run.interval_end),
         run_after=run.run_after,
         started_at=run.started_at,
+        partition=(run.partition_key, run.partition_time),
         dag=dag,
     )
 

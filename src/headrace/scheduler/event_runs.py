@@ -7,6 +7,7 @@ from datetime import datetime
 
 from headrace.clock import from_micros, to_micros
 from headrace.definition import Workflow
+from headrace.scheduler.partition_runs import start_for_partitions
 from headrace.scheduler.planning import HOLD, has_room
 from headrace.store import (
     NewRun,
@@ -18,7 +19,7 @@ from headrace.store import (
     queued_events,
     take_events,
 )
-from headrace.timetable import is_met
+from headrace.timetable import is_met, partition_rules
 
 
 def start_for_events(
@@ -32,6 +33,9 @@ def start_for_events(
     schedule = workflow.schedule
     if schedule is None or schedule.type != "assets" or occupation.is_paused:
         return False, row
+    rules = partition_rules(schedule.spec)
+    if rules is not None:
+        return start_for_partitions(tx, row, workflow, rules, now)
     queued = queued_events(tx, row.workflow_id)
     if not is_met(schedule.spec["when"], {one.key for one in queued}):
         return False, row

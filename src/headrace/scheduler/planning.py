@@ -46,7 +46,7 @@ def _plan_told(row: ScheduleRow, now: datetime) -> Plan:
         return Plan((), row)
     start = row.interval_start if row.interval_start is not None else row.logical_at
     end = row.interval_end if row.interval_end is not None else row.logical_at
-    slot = Slot(*map(from_micros, (row.logical_at, row.run_at, start, end)))
+    slot = Slot(from_micros(row.logical_at), from_micros(row.run_at), from_micros(start), from_micros(end))
     asking = at_slot(row, None)._replace(
         last_interval_start=start, last_interval_end=end, slots_wanted_at=to_micros(now)
     )

@@ -135,6 +135,17 @@ def _create_runs(tx: Transaction, turns: Sequence[_Turn], now: int) -> None:
 
 
 def _new_run(turn: _Turn, slot: Slot) -> NewRun:
+    if slot.partition_key is not None:
+        return NewRun(
+            turn.workflow_id,
+            key=f"scheduled__{slot.run_at.isoformat()}__{slot.partition_key}",
+            type="scheduled",
+            run_after=to_micros(slot.run_at),
+            version_id=turn.occupation.version_id,
+            partition_key=slot.partition_key,
+            partition_at=to_micros(slot.about),
+            slot_at=to_micros(slot.logical_time),
+        )
     return NewRun(
         turn.workflow_id,
         key=f"scheduled__{slot.run_at.isoformat()}",

@@ -119,6 +119,16 @@ from headrace.store.neighbours import (
     previous_run,
 )
 from headrace.store.new_runs import NewRun, add_attempt, create_run, create_runs
+from headrace.store.partitions import (
+    PartitionEvent,
+    PendingPartition,
+    events_of_partitions,
+    forget_partitions,
+    give_partition,
+    pending_partitions,
+    sort_events,
+    unsorted_events,
+)
 from headrace.store.past import Followed, follow_past, has_nudges
 from headrace.store.past_reading import Waiting, past_of
 from headrace.store.pausing import set_paused
@@ -300,6 +310,8 @@ __all__ = [
     "NewRun",
     "Occupation",
     "Overdue",
+    "PartitionEvent",
+    "PendingPartition",
     "PoolRow",
     "ProjectRow",
     "QuestionRow",
@@ -362,6 +374,7 @@ __all__ = [
     "enable_schedule",
     "end_errand",
     "ensure_project",
+    "events_of_partitions",
     "expire_leases",
     "extend_lease",
     "failed_files",
@@ -377,6 +390,7 @@ __all__ = [
     "forget_definitions",
     "forget_events",
     "forget_expired_memos",
+    "forget_partitions",
     "forget_triggers",
     "get_attempt",
     "get_backfill",
@@ -385,6 +399,7 @@ __all__ = [
     "get_run",
     "get_schedule",
     "get_tasks",
+    "give_partition",
     "give_up",
     "has_due_schedules",
     "has_due_tasks",
@@ -449,6 +464,7 @@ __all__ = [
     "old_runs",
     "open_question",
     "past_of",
+    "pending_partitions",
     "previous_attempt_with_task",
     "previous_run",
     "project_ids",
@@ -486,6 +502,7 @@ __all__ = [
     "set_pool",
     "set_value",
     "silent_agents",
+    "sort_events",
     "stalled_attempts",
     "start_attempt",
     "start_queued_runs",
@@ -499,6 +516,7 @@ __all__ = [
     "time_out_attempt",
     "triggering_events",
     "unfinished_tasks",
+    "unsorted_events",
     "upstream_tasks",
     "used_key_ids",
     "version_in_archive",

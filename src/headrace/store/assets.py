@@ -38,21 +38,26 @@ ENSURE = Sql(
 FORGET_USES = Sql("DELETE FROM asset_use WHERE workflow_id = :workflow_id")
 INSERT_USES = Sql(
     """
-    INSERT INTO asset_use (workflow_id, key, role, task) SELECT workflow_id, key, role, task FROM ROWS(:rows)
+    INSERT INTO asset_use (workflow_id, key, role, task, by_partition)
+    SELECT workflow_id, key, role, task, by_partition FROM ROWS(:rows)
     """,
-    rows=(("workflow_id", "bigint"), ("key", "text"), ("role", "text"), ("task", "text")),
+    rows=(("workflow_id", "bigint"), ("key", "text"), ("role", "text"), ("task", "text"), ("by_partition", "boolean")),
 )
+FORGET_PARTITIONS = Sql("DELETE FROM partition_event WHERE workflow_id = :workflow_id AND rules <> :rules")
 INSERT_EVENT = Sql(
     """
-    INSERT INTO asset_event (asset_id, at, extra, aliases, run_id, workflow, run_key, task, map_index)
+    INSERT INTO asset_event (asset_id, at, extra, aliases, run_id, workflow, run_key, task, map_index, partition_key,
+                             partition_at)
     SELECT asset.id, CAST(:now AS bigint), CAST(:extra AS text), CAST(:aliases AS text), run.id, workflow.name, run.key,
-           CAST(:task AS text), CAST(:map_index AS integer)
+           CAST(:task AS text), CAST(:map_index AS integer), coalesce(CAST(:partition_key AS text), run.partition_key),
+           CASE WHEN coalesce(CAST(:partition_key AS text), run.partition_key) = run.partition_key
+                THEN run.partition_at END
     FROM asset
     LEFT JOIN attempt ON attempt.id = :attempt_id
     LEFT JOIN run ON run.id = attempt.run_id
     LEFT JOIN workflow ON workflow.id = run.workflow_id
     WHERE asset.name = :asset
-    RETURNING id
+    RETURNING id, partition_key
     """
 )
 # The order in which everybody locks schedules.
@@ -69,7 +74,7 @@ QUEUE = Sql(
     """
     INSERT INTO asset_queue (workflow_id, event_id, key)
     SELECT workflow_id, CAST(:event_id AS bigint), key FROM asset_use
-    WHERE key IN :keys[] AND role = 'schedule' AND workflow_id IN :workflow_ids[]
+    WHERE key IN :keys[] AND role = 'schedule' AND workflow_id IN :workflow_ids[] AND by_partition = :by_partition
     """
 )
 WAKE = Sql(
@@ -95,7 +100,7 @@ ATTACH = Sql(
 _EVENT = """
     SELECT asset_event.id, asset.name, asset.uri, asset.asset_group, asset_event.extra, asset_event.at,
            asset_event.aliases, asset_event.run_id, asset_event.workflow, asset_event.run_key, asset_event.task,
-           asset_event.map_index
+           asset_event.map_index, asset_event.partition_key
     FROM asset_event JOIN asset ON asset.id = asset_event.asset_id
 """
 TRIGGERING = Sql(
@@ -134,6 +139,7 @@ FORGET_EVENTS = Sql(
       SELECT id FROM asset_event
       WHERE at < :before
         AND NOT EXISTS (SELECT 1 FROM asset_queue WHERE asset_queue.event_id = asset_event.id)
+        AND NOT EXISTS (SELECT 1 FROM partition_event WHERE partition_event.event_id = asset_event.id)
         AND NOT EXISTS (SELECT 1 FROM run_asset_event WHERE run_asset_event.event_id = asset_event.id)
       ORDER BY id LIMIT :limit
     )
@@ -169,6 +175,7 @@ class AssetEventRow(NamedTuple):
     run_key: str | None
     task: str | None
     map_index: int | None
+    partition_key: str | None
 
 
 class AssetUseRow(NamedTuple):
@@ -210,11 +217,16 @@ def save_asset_uses(tx: Transaction, workflow_id: int, uses: Sequence[AssetUse],
     if named:
         tx.write_each(ENSURE, [_asset_row(use, now) for _, use in sorted(named.items())])
     tx.write(FORGET_USES, {"workflow_id": workflow_id})
-    rows = {(event_key(use.kind, use.name), use.role, use.task) for use in uses}
+    rows = {(event_key(use.kind, use.name), use.role, use.task): use.by_partition for use in uses}
     if rows:
-        fields = [{"workflow_id": workflow_id, "key": key, "role": role, "task": task} for key, role, task in rows]
-        tx.write_each(INSERT_USES, fields)
+        tx.write_each(INSERT_USES, [_use_row(workflow_id, *row, by_partition) for row, by_partition in rows.items()])
+    if not any(use.by_partition for use in uses):
+        tx.write(FORGET_PARTITIONS, {"workflow_id": workflow_id, "rules": ""})
     save_watchers(tx, workflow_id, uses)
+
+
+def _use_row(workflow_id: int, key: str, role: str, task: str, by_partition: bool) -> dict[str, Any]:
+    return {"workflow_id": workflow_id, "key": key, "role": role, "task": task, "by_partition": by_partition}
 
 
 def _asset_row(use: AssetUse | AssetEvent, now: int) -> dict[str, Any]:
@@ -251,10 +263,12 @@ def _emit(tx: Transaction, event: AssetEvent, cause: Cause | None, consumers: li
         "attempt_id": cause.attempt_id if cause else 0,
         "task": cause.task if cause else None,
         "map_index": cause.map_index if cause else None,
+        "partition_key": event.partition_key,
     }
-    ((event_id,),) = tx.run(INSERT_EVENT, parameters)
+    ((event_id, partition_key),) = tx.run(INSERT_EVENT, parameters)
     if consumers:
-        tx.write(QUEUE, {"event_id": event_id, "keys": _keys(event), "workflow_ids": consumers})
+        queued = {"event_id": event_id, "keys": _keys(event), "workflow_ids": consumers}
+        tx.write(QUEUE, {**queued, "by_partition": partition_key is not None})
     return int(event_id)
 
 

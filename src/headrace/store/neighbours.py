@@ -11,7 +11,7 @@ from headrace.store.sql import Sql
 PREVIOUS = Sql(
     """
     SELECT run.id, run.key, run.type, run.state, run.logical_at, run.interval_start, run.interval_end, run.started_at,
-           run.ended_at, run.run_after, run.params
+           run.ended_at, run.run_after, run.params, run.partition_key, run.partition_at
     FROM run
     WHERE run.workflow_id = (SELECT own.workflow_id FROM run AS own WHERE own.id = :run_id)
       AND run.logical_at < (SELECT own.logical_at FROM run AS own WHERE own.id = :run_id)
@@ -51,6 +51,8 @@ class Neighbour(NamedTuple):
     ended_at: int | None
     run_after: int
     params: str
+    partition_key: str | None = None
+    partition_at: int | None = None
 
 
 class EarlierTask(NamedTuple):

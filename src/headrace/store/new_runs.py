@@ -20,16 +20,16 @@ _json = msgspec.json.Encoder()
 INSERT_RUNS = Sql(
     """
     INSERT INTO run (workflow_id, key, type, state, logical_at, unique_at, interval_start, interval_end, run_after,
-                     params, note, backfill_id, backfill_order, created_at)
+                     params, note, backfill_id, backfill_order, partition_key, partition_at, created_at)
     SELECT workflow_id, key, type, 'queued', logical_at, unique_at, interval_start, interval_end, run_after, params,
-           note, backfill_id, backfill_order, created_at FROM ROWS(:rows) WHERE true
+           note, backfill_id, backfill_order, partition_key, partition_at, created_at FROM ROWS(:rows) WHERE true
     ON CONFLICT DO NOTHING RETURNING id, workflow_id, key
     """,
     rows=(
         ("workflow_id", "bigint"), ("key", "text"), ("type", "text"), ("logical_at", "bigint"),
         ("unique_at", "bigint"), ("interval_start", "bigint"), ("interval_end", "bigint"), ("run_after", "bigint"),
         ("params", "text"), ("note", "text"), ("backfill_id", "bigint"), ("backfill_order", "integer"),
-        ("created_at", "bigint"),
+        ("partition_key", "text"), ("partition_at", "bigint"), ("created_at", "bigint"),
     ),
 )  # fmt: skip
 INSERT_ATTEMPTS = Sql(
@@ -85,6 +85,12 @@ class NewRun(NamedTuple):
     """The backfill whose limit it counts for, in place of the workflow's …"""
     backfill_order: int | None = None
     """… and its place in there."""
+    partition_key: str | None = None
+    """The partition that it is for …"""
+    partition_at: int | None = None
+    """… and when the period begins that it stands for."""
+    slot_at: int | None = None
+    """The schedule's time of a run that has no logical time; a second run for it is refused."""
 
 
 def create_run(tx: Transaction, new: NewRun, now: int) -> int | None:
@@ -120,7 +126,7 @@ def _run_row(new: NewRun, workflow: Workflow, now: int) -> dict[str, Any]:
         "key": new.key,
         "type": new.type,
         "logical_at": new.logical_at,
-        "unique_at": new.logical_at if workflow.unique_logical_time and not new.is_repeatable else None,
+        "unique_at": _identity(new) if workflow.unique_logical_time and not new.is_repeatable else None,
         "interval_start": new.interval_start,
         "interval_end": new.interval_end,
         "run_after": new.run_after if new.run_after is not None else now,
@@ -128,8 +134,14 @@ def _run_row(new: NewRun, workflow: Workflow, now: int) -> dict[str, Any]:
         "note": new.note,
         "backfill_id": new.backfill_id,
         "backfill_order": new.backfill_order,
+        "partition_key": new.partition_key,
+        "partition_at": new.partition_at,
         "created_at": now,
     }
+
+
+def _identity(new: NewRun) -> int | None:
+    return new.slot_at if new.logical_at is None else new.logical_at
 
 
 def add_attempt(

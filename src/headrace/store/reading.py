@@ -30,7 +30,8 @@ _RUN = """
     SELECT run.id, run.workflow_id, workflow.name, run.key, run.type, run.state, run.reason, run.logical_at,
            run.run_after, run.params, run.created_at, run.started_at, run.ended_at, attempt.id, attempt.number,
            attempt.is_cancel_requested, attempt.max_active_runs, attempt.max_active_tasks,
-           attempt.max_active_tasks_scope, workflow.is_paused, project.name, run.note, run.backfill_id
+           attempt.max_active_tasks_scope, workflow.is_paused, project.name, run.note, run.backfill_id,
+           run.partition_key, run.partition_at
     FROM run JOIN workflow ON workflow.id = run.workflow_id JOIN project ON project.id = workflow.project_id
     JOIN attempt ON attempt.id = (SELECT max(newest.id) FROM attempt AS newest WHERE newest.run_id = run.id)
 """
@@ -43,6 +44,7 @@ CHOSEN_RUNS = Sql(
     {_RUN} WHERE run.id < :before AND (:workflow_id = 0 OR run.workflow_id = :workflow_id)
       AND (:state = '' OR run.state = :state) AND (:type = '' OR run.type = :type)
       AND (:backfill_id = 0 OR run.backfill_id = :backfill_id)
+      AND (:partition_key = '' OR run.partition_key = :partition_key)
       AND (CAST(:since AS bigint) IS NULL OR run.logical_at >= :since)
       AND (CAST(:until AS bigint) IS NULL OR run.logical_at <= :until)
     ORDER BY run.id DESC LIMIT :limit
@@ -200,6 +202,8 @@ class RunRow(NamedTuple):
     project: str
     note: str | None = None
     backfill_id: int | None = None
+    partition_key: str | None = None
+    partition_at: int | None = None
 
     @property
     def is_active(self) -> bool:
@@ -216,6 +220,7 @@ class RunChoice(NamedTuple):
     since: int | None = None
     until: int | None = None
     """Between which logical times, both included."""
+    partition_key: str = ""
 
 
 class TaskRow(NamedTuple):

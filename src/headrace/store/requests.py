@@ -22,8 +22,8 @@ from headrace.store.sql import Sql
 RUN_OF_ATTEMPT = Sql(
     """
     SELECT run.id, run.key, run.type, run.logical_at, run.interval_start, run.interval_end, run.run_after, run.params,
-           attempt.plan, attempt.number, attempt.name, attempt.created_at, attempt.started_at,
-           attempt.workflow_version_id, workflow.name
+           run.partition_key, run.partition_at, attempt.plan, attempt.number, attempt.name, attempt.created_at,
+           attempt.started_at, attempt.workflow_version_id, workflow.name
     FROM attempt JOIN run ON run.id = attempt.run_id JOIN workflow ON workflow.id = run.workflow_id
     WHERE attempt.id = :id
     """
@@ -217,7 +217,8 @@ def _shorten(cache: OrderedDict[Any, Any], limit: int) -> None:
 
 def _load_run(tx: Transaction, attempt_id: int) -> RunInfo:
     ((*row, version_id, workflow_name),) = tx.run(RUN_OF_ATTEMPT, {"id": attempt_id})
-    run_id, key, type_, logical, start, end, run_after, params, plan, number, name, created_at, started_at = row
+    run_id, key, type_, logical, start, end, run_after, params, partition, partition_at, *row = row
+    plan, number, name, created_at, started_at = row
     version = tx.shared(Definitions).version(tx, version_id)
     context = RunContext(
         project=version.project_name,
@@ -238,6 +239,8 @@ def _load_run(tx: Transaction, attempt_id: int) -> RunInfo:
         started_at=_instant(started_at),
         timezone=version.workflow.timezone,
         params=plan_from_json(plan).params_over(msgspec.json.decode(params)),
+        partition_key=partition,
+        partition_time=_instant(partition_at),
     )
     source = Source(
         root=version.project_root,

@@ -202,6 +202,7 @@ asset_use = Table(
     Column("key", Text, nullable=False, comment="asset:NAME or alias:NAME"),
     Column("role", Text, nullable=False, comment="schedule, outlet or inlet"),
     Column("task", Text, nullable=False),
+    Column("by_partition", Boolean, nullable=False, comment="schedule: only events about a partition count"),
     PrimaryKeyConstraint("workflow_id", "key", "role", "task"),
     Index("ix_asset_use_key", "key", "role", "workflow_id"),
 )
@@ -232,6 +233,8 @@ asset_event = Table(
     Column("run_key", Text),
     Column("task", Text),
     Column("map_index", Integer),
+    Column("partition_key", Text, comment="the partition that was updated; NULL: all of it"),
+    Column("partition_at", Instant),
     Index("ix_asset_event_asset", "asset_id", "id"),
 )
 
@@ -245,6 +248,18 @@ asset_queue = Table(
     Index("ix_asset_queue_event", "event_id"),
 )
 
+partition_event = Table(
+    "partition_event",
+    metadata,
+    Column("workflow_id", Id, ForeignKey("workflow.id", ondelete="CASCADE"), nullable=False),
+    Column("partition_key", Text, nullable=False, comment="the partition of the workflow that waits for its run"),
+    Column("event_id", Id, ForeignKey("asset_event.id", ondelete="CASCADE"), nullable=False),
+    Column("key", Text, nullable=False, comment="what the schedule knows the event by"),
+    Column("rules", Text, nullable=False, comment="digest of what the schedule said about partitions then"),
+    PrimaryKeyConstraint("workflow_id", "partition_key", "event_id", "key"),
+    Index("ix_partition_event_event", "event_id"),
+)
+
 run = Table(
     "run",
     metadata,
@@ -255,7 +270,7 @@ run = Table(
     Column("state", Text, nullable=False),
     Column("reason", Text),
     Column("logical_at", Instant),
-    Column("unique_at", Instant, comment="logical_at where a second run for it is refused, else NULL"),
+    Column("unique_at", Instant, comment="its time, if a second run for it is refused, else NULL"),
     Column("interval_start", Instant),
     Column("interval_end", Instant),
     Column("run_after", Instant, nullable=False),
@@ -263,6 +278,8 @@ run = Table(
     Column("note", Text),
     Column("backfill_id", Id, comment="the backfill whose limit and order it obeys"),
     Column("backfill_order", Integer),
+    Column("partition_key", Text, comment="the partition that it is for"),
+    Column("partition_at", Instant, comment="when the period begins that the partition stands for"),
     Column("created_at", Instant, nullable=False),
     Column("started_at", Instant),
     Column("ended_at", Instant),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Literal
 
+from headrace.timetable.partitions import TickPartitions
 from headrace.timetable.slots import DUE_LIMIT, Due, Slot
 from headrace.timetable.ticks import Ticks
 
@@ -46,6 +47,7 @@ class RecurringTimetable:
     end: datetime | None = None
     catch_up: Literal["all", "latest"] = "latest"
     skip_later_than: timedelta | None = None
+    partitions: TickPartitions | None = None
 
     @property
     def is_periodic(self) -> bool:
@@ -69,15 +71,25 @@ class RecurringTimetable:
         return self._at_tick(self.ticks.before(self._tick_of(slot)))
 
     def slots_from(self, instant: datetime) -> Iterator[Slot]:
-        slot = self._slot_from(instant)
+        slot = self._slot_about(instant)
         while slot is not None:
             yield slot
             slot = self._at_tick(self.ticks.after(self._tick_of(slot)))
 
+    def _slot_about(self, instant: datetime) -> Slot | None:
+        slot = self._slot_from(instant)
+        if slot is None or self.partitions is None:
+            return slot
+        return self._at_tick(self.partitions.tick(self._tick_of(slot)))
+
     def slot_at(self, logical_time: datetime) -> Slot:
         start = logical_time.astimezone(UTC)
         end = (self.ticks.after(start) or start) if self.family.has_intervals else start + self.family.lookback
-        return Slot(logical_time=start, run_at=end + self.family.delay, interval_start=start, interval_end=end)
+        slot = Slot(logical_time=start, run_at=end + self.family.delay, interval_start=start, interval_end=end)
+        if self.partitions is None:
+            return slot
+        about = self.partitions.time(start)
+        return replace(slot, partition_key=self.partitions.key(about), partition_at=about)
 
     def manual(self, at: datetime) -> Slot:
         at = at.astimezone(UTC)

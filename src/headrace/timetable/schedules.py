@@ -6,6 +6,8 @@
     once, continuous, custom   {}
     assets      {"when": {"asset": NAME} | {"alias": NAME} | {"all": […]} | {"any": […]}, "time": {"type", "spec"}}
 
+What `partition` of a cron schedule and `partitions` of one on assets are is said in `partitions.py`.
+
 `intervals`: a run is for the period that begins at its logical time and becomes due when the period is over; otherwise
 it is due at its logical time. `delay_seconds` of elapsed time are added to that. `lookback_seconds`: a run is for a
 period of this length that ends when it is due. `first_within_seconds`: how old the last time may be that a schedule
@@ -28,6 +30,7 @@ from headrace.timetable.asset_conditions import check_condition
 from headrace.timetable.cron import Dialect, parse_cron
 from headrace.timetable.endless import ContinuousTimetable, NeverTimetable
 from headrace.timetable.once import OnceTimetable
+from headrace.timetable.partitions import TickPartitions, partition_rules
 from headrace.timetable.recurring import Family, RecurringTimetable
 from headrace.timetable.slots import Timetable
 from headrace.timetable.ticks import CalendarTicks, CronTicks, IntervalTicks, ListedTicks, Ticks, UnionTicks
@@ -49,6 +52,7 @@ def timetable_for(schedule: Schedule, timezone: str) -> Timetable:
         return NeverTimetable()
     if schedule.type == "assets":
         check_condition(schedule.spec.get("when"))
+        partition_rules(schedule.spec)
         time = schedule.spec.get("time")
         return timetable_for(msgspec.structs.replace(schedule, **time), timezone) if time else NeverTimetable()
     make_ticks = _TICKS.get(schedule.type)
@@ -59,14 +63,21 @@ def timetable_for(schedule: Schedule, timezone: str) -> Timetable:
             hint=did_you_mean(schedule.type, known),
         )
     late = schedule.skip_delayed_seconds
+    ticks = make_ticks(schedule.spec, zone, start)
     return RecurringTimetable(
-        ticks=make_ticks(schedule.spec, zone, start),
+        ticks=ticks,
         family=_family(schedule),
         start=start,
         end=end,
         catch_up=schedule.catch_up,
         skip_later_than=None if late is None else timedelta(seconds=late),
+        partitions=_partitions(schedule.spec, ticks, zone),
     )
+
+
+def _partitions(spec: dict[str, Any], ticks: Ticks, zone: tzinfo) -> TickPartitions | None:
+    partition = spec.get("partition")
+    return None if partition is None else TickPartitions(ticks, zone, partition["format"], partition.get("offset", 0))
 
 
 def _family(schedule: Schedule) -> Family:

@@ -22,6 +22,15 @@ class Slot:
     interval_start: datetime
     interval_end: datetime
     """The period whose data the run works on. A schedule without periods has both at the logical time."""
+    partition_key: str | None = None
+    """The partition that the run is for. Such a run is known by it and has no logical time of its own …"""
+    partition_at: datetime | None = None
+    """… and this is when the partition begins."""
+
+    @property
+    def about(self) -> datetime:
+        """The time that a range of dates means."""
+        return self.logical_time if self.partition_at is None else self.partition_at
 
 
 class Due(NamedTuple):
@@ -52,7 +61,7 @@ class Timetable(Protocol):
         ...
 
     def slots_from(self, instant: datetime) -> Iterator[Slot]:
-        """Every slot with a logical time at or after an instant, whatever the schedule's start and end are."""
+        """Every slot that is about a time at or after an instant, whatever the schedule's start and end are."""
         ...
 
     def slot_at(self, logical_time: datetime) -> Slot:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from headrace.authoring.asking import Engine
 from headrace.authoring.dag.assets import Asset, AssetAlias, AssetNameRef, AssetRef, AssetUriRef, BaseAsset
+
+_LONGEST_KEY = 250
 
 
 class AssetEventView:
@@ -23,6 +25,7 @@ class AssetEventView:
         self.source_run_id: str | None = document["run_key"]
         self.source_task_id: str | None = document["task"]
         self.source_map_index: int | None = document["map_index"]
+        self.partition_key: str | None = document.get("partition_key")
         self.source_aliases = [AssetAlias(name) for name in document["aliases"]]
 
     def __repr__(self) -> str:
@@ -136,6 +139,18 @@ class OutletEvent:
         self.extra: dict[str, Any] = {}
         self.added: list[tuple[Any, dict[str, Any]]] = []
         """Of an alias: the assets that were updated through it."""
+        self.partition_keys: set[str] = set()
+        """The partitions that were updated; empty: that of the run."""
+
+    def add_partitions(self, keys: str | Iterable[str]) -> None:
+        """Say that partitions of the asset were updated: there is an event for each."""
+        if isinstance(self.key, AssetAlias):
+            raise TypeError(f"the alias `{self.key.name}` has no partitions: they are those of an asset")
+        added = [keys] if isinstance(keys, str) else list(keys)
+        for key in added:
+            if not isinstance(key, str) or not key.strip() or len(key) > _LONGEST_KEY:
+                raise ValueError(f"expected a partition key of 1 to {_LONGEST_KEY} characters, got: {key!r}")
+        self.partition_keys.update(added)
 
     def add(self, asset: Asset | AssetRef, extra: Mapping[str, Any] | None = None) -> None:
         """Update an asset through this alias."""
@@ -173,7 +188,8 @@ def emitted(outlets: Sequence[BaseAsset], said: OutletEvents, resolve: Callable[
     for outlet in outlets:
         event = said[outlet]
         if not isinstance(outlet, AssetAlias):
-            events.append({**_identity(outlet), "extra": event.extra})
+            said_of = {**_identity(outlet), "extra": event.extra}
+            events += [{**said_of, "partition_key": key} for key in sorted(event.partition_keys)] or [said_of]
     through: dict[tuple[str, str], dict[str, Any]] = {}
     for alias in (one for one in outlets if isinstance(one, AssetAlias)):
         for asset, extra in said[alias].added:

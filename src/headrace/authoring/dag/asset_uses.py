@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from headrace.authoring.dag.asset_timetables import AssetTriggeredTimetable
 from headrace.authoring.dag.assets import Asset, AssetAlias, AssetRef, AssetWatcher, BaseAsset
@@ -35,7 +36,7 @@ def _uses(dag: DAG) -> Iterator[AssetUse]:
     timetable = timetable_of(dag)
     if isinstance(timetable, AssetTriggeredTimetable):
         for asset in timetable.asset_condition.leaves():
-            yield _use(asset, "schedule", "")
+            yield replace(_use(asset, "schedule", ""), by_partition=timetable.partitioned)
     for key, task in dag.task_dict.items():
         for asset in assets_in(task.settings.outlets):
             yield _use(asset, "outlet", key)

@@ -19,6 +19,7 @@ from headrace.authoring.dag.operator import DEFAULT_OWNER
 from headrace.authoring.dag.order import clamped, effective_weights
 from headrace.authoring.dag.schedules import schedule_of
 from headrace.authoring.dag.setup_scope import setups_at_a_distance, work_before
+from headrace.authoring.dag.timetables import has_partitions
 from headrace.authoring.dag.unsupported import warnings_of
 from headrace.authoring.dag.weights import PlannedTask, PriorityWeightStrategy
 from headrace.authoring.dag.zones import timezone_name
@@ -59,6 +60,7 @@ def compile_dag(dag: DAG, root: Path) -> Workflow:
         param_schemas=_param_schemas(dag, place),
         schedule=schedule_of(dag, place),
         assets=asset_uses_of(dag),
+        has_partitions=has_partitions(dag.schedule),
         max_active_runs=dag.max_active_runs,
         max_active_tasks=dag.max_active_tasks,
         timeout_seconds=None if dag.dagrun_timeout is None else dag.dagrun_timeout.total_seconds(),

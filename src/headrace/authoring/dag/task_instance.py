@@ -36,6 +36,7 @@ class DagRun(RunTasks):
         interval: tuple[datetime | None, datetime | None] = (None, None),
         run_after: datetime | None = None,
         started_at: datetime | None = None,
+        partition: tuple[str | None, datetime | None] = (None, None),
         dag: Any = None,
     ) -> None:
         self.dag_id = dag_id
@@ -49,7 +50,7 @@ class DagRun(RunTasks):
         self.end_date: Any = None
         self.note: str | None = None
         self.clear_number = 0
-        self.partition_key = self.partition_date = None
+        self.partition_key, self._partition_time = partition
         self._interval = interval
         self._run_after = run_after
         self._started_at = started_at
@@ -75,6 +76,10 @@ class DagRun(RunTasks):
         return self.data_interval_start, self.data_interval_end
 
     @property
+    def partition_date(self) -> Any:
+        return to_pendulum(self._partition_time)
+
+    @property
     def is_backfill(self) -> bool:
         return self.run_type == "backfill"
 
@@ -97,6 +102,7 @@ class DagRun(RunTasks):
             interval=(date_of(told["interval_start"]), date_of(told["interval_end"])),
             run_after=date_of(told["run_after"]),
             started_at=date_of(told["started_at"]),
+            partition=(told["partition_key"], date_of(told["partition_time"])),
             dag=self.dag,
         )
         run.state, run.end_date = state_name(told["state"]), date_of(told["ended_at"])
@@ -264,8 +270,8 @@ def task_context(instance: TaskInstance) -> Context:
         "outlets": task.settings.outlets,
         "test_mode": False,
         "conf": conf,
-        "partition_key": None,
-        "partition_date": None,
+        "partition_key": run.partition_key,
+        "partition_date": run.partition_date,
     }
     stamp = run.run_id if run.logical_time is None else run.logical_time.strftime("%Y%m%d")
     values["task_instance_key_str"] = f"{run.dag_id}__{task.task_id}__{stamp}"

@@ -64,6 +64,10 @@ class Timetable:
     periodic: bool = True
     can_be_scheduled: bool = True
     active_runs_limit: int | None = None
+    partitioned: bool = False
+    """Its runs are for partitions that it knows."""
+    partitioned_at_runtime: bool = False
+    """Its runs are for partitions that others know."""
     run_ordering: ClassVar[tuple[str, ...]] = ("data_interval_end", "logical_date")
 
     @property
@@ -90,6 +94,11 @@ class Timetable:
     ) -> DagRunInfo | None:
         """The run after the last one that was started by the timetable. None: there is none."""
         raise NotImplementedError(f"{type(self).__name__} has no next_dagrun_info()")
+
+
+def has_partitions(schedule: Any) -> bool:
+    """Whether runs of a DAG with this schedule may be for a partition."""
+    return isinstance(schedule, Timetable) and (schedule.partitioned or schedule.partitioned_at_runtime)
 
 
 class KnownTimetable(Timetable):

@@ -50,24 +50,30 @@ def events_command(asset: str | None, limit: int, before: int | None, as_json: b
         following = rows[-1].id if len(rows) == limit else None
         print_json({"events": [_describe_event(row) for row in rows], "next": following})
         return
-    headers = ("event", "asset", "at", "from", "extra")
-    print_table(headers, [(row.id, row.asset, shown(row.at), _source(row), row.extra) for row in rows])
+    headers = ("event", "asset", "partition", "at", "from", "extra")
+    cells = [(row.id, row.asset, row.partition_key or "", shown(row.at), _source(row), row.extra) for row in rows]
+    print_table(headers, cells)
 
 
 @command.command("emit")
 @click.argument("asset")
 @click.option("--extra", metavar="JSON", help="What there is to say about the update, as a JSON object.")
 @click.option("--new", "may_be_new", is_flag=True, help="Also if no workflow knows the asset.")
+@click.option("--partition-key", metavar="KEY", help="The partition that was updated; without it all of the asset.")
 @json_option
 @store_option
-def emit_command(asset: str, extra: str | None, may_be_new: bool, as_json: bool, url: str | None) -> None:
+def emit_command(
+    asset: str, extra: str | None, may_be_new: bool, partition_key: str | None, as_json: bool, url: str | None
+) -> None:
     """Say that ASSET was updated: what is scheduled on it starts."""
     with opened(url) as here:
-        row = emit(here.store, here.clock, asset, parse_conf(extra, "--extra"), may_be_new=may_be_new)
+        said = parse_conf(extra, "--extra")
+        row = emit(here.store, here.clock, asset, said, may_be_new=may_be_new, partition_key=partition_key)
     if as_json:
         print_json(_describe_event(row))
     else:
-        click.echo(f"event {row.id}: asset `{row.asset}` was updated")
+        part = f"partition `{row.partition_key}` of " if row.partition_key is not None else ""
+        click.echo(f"event {row.id}: {part}asset `{row.asset}` was updated")
 
 
 def _describe(one: AssetView) -> dict[str, object]:
@@ -106,6 +112,7 @@ def _describe_event(row: AssetEventRow) -> dict[str, object]:
         "run_key": row.run_key,
         "task": row.task,
         "map_index": row.map_index,
+        "partition_key": row.partition_key,
     }
 
 

@@ -201,6 +201,7 @@ def _describe_created(done: Backfilled) -> dict[str, object]:
     times = [
         {
             "logical_time": iso(one.slot.logical_time),
+            "partition_key": one.slot.partition_key,
             "run_after": iso(one.slot.run_at),
             "outcome": one.outcome,
             "run_id": one.run_id,

@@ -31,7 +31,10 @@ def command(workflow: str, count: int, as_json: bool, url: str | None) -> None:
     for name, text in lines.items():
         click.echo(f"{name + ':':<10} {text}")
     if found.times:
-        print_table(("logical time", "due at"), [(iso(one.logical_time), iso(one.run_at)) for one in found.times])
+        about = "logical time" if found.times[0].partition_key is None else "partition"
+        print_table(
+            (about, "due at"), [(one.partition_key or iso(one.logical_time), iso(one.run_at)) for one in found.times]
+        )
 
 
 def _describe(found: Upcoming) -> dict[str, object]:
@@ -41,6 +44,7 @@ def _describe(found: Upcoming) -> dict[str, object]:
             "run_at": iso(one.run_at),
             "interval_start": iso(one.interval_start),
             "interval_end": iso(one.interval_end),
+            "partition_key": one.partition_key,
         }
         for one in found.times
     ]

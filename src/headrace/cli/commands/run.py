@@ -12,7 +12,7 @@ import click
 from headrace.actions.executors import LateBroker, LoadingAnswers, local_executor
 from headrace.authoring import language_of
 from headrace.cli.importing import imports
-from headrace.cli.options import given_params, json_option, params_file_option, params_option
+from headrace.cli.options import given_params, json_option, params_file_option, params_option, partition_option
 from headrace.cli.parsing import Parsing
 from headrace.errors import UsageError
 from headrace.settings import Settings, load_settings
@@ -31,6 +31,7 @@ _SHOW_PARAMS = "HEADRACE_TASK_SHOW_PARAMS"
     help="What the run is for: a date, or `now`, `hourly`, `daily`, `schedule`, `last`. Without it: `last` for a `.dig`"
     " file, `now` for others.",
 )  # fmt: skip
+@partition_option
 @click.option("-a", "--rerun", "is_rerun", is_flag=True, help="Also run what was done before for the same time.")
 @click.option("-s", "--start", metavar="TASK", help="Run TASK, and all that does not come before it, again.")
 @click.option("-g", "--goal", metavar="TASK", help="Run TASK again, and what comes before it; leave out the rest.")

@@ -22,6 +22,7 @@ from headrace.store import RUN_STATES, RunChoice, RunRow, choose_runs
 @click.option("--state", type=click.Choice(RUN_STATES), help="Only runs in this state.")
 @click.option("--type", "type_", metavar="TYPE", help="Only `manual`, `scheduled`, `backfill` … runs.")
 @click.option("--backfill", type=int, metavar="ID", help="Only runs of this backfill.")
+@click.option("--partition-key", metavar="KEY", help="Only runs for this partition.")
 @click.option("--from", "since", metavar="TIME", help="Only runs for this logical time and later ones.")
 @click.option("--to", "until", metavar="TIME", help="Only runs for this logical time and earlier ones.")
 @limit_option
@@ -33,6 +34,7 @@ def command(
     state: str | None,
     type_: str | None,
     backfill: int | None,
+    partition_key: str | None,
     since: str | None,
     until: str | None,
     limit: int,
@@ -47,6 +49,7 @@ def command(
             state=state or "",
             type=type_ or "",
             backfill_id=backfill or 0,
+            partition_key=partition_key or "",
             since=parse_time(since),
             until=parse_time(until),
         )
@@ -55,6 +58,9 @@ def command(
         print_json({"runs": [describe(row) for row in rows], "next": rows[-1].id if len(rows) == limit else None})
         return
     headers = ("run", "workflow", "state", "logical time", "started", "took")
+    if any(row.partition_key is not None for row in rows):
+        print_table((*headers, "partition"), [(*_cells(row), row.partition_key or "") for row in rows])
+        return
     print_table(headers, [_cells(row) for row in rows])
 
 
@@ -77,6 +83,8 @@ def describe(row: RunRow) -> dict[str, object]:
         "duration_seconds": seconds(row.started_at, row.ended_at),
         "params": json.loads(row.params),
         "note": row.note,
+        "partition_key": row.partition_key,
+        "partition_time": instant(row.partition_at),
     }
 
 

@@ -8,7 +8,15 @@ from headrace.actions.params import parse_params
 from headrace.actions.trigger import trigger
 from headrace.cli.commands.runs import describe
 from headrace.cli.opening import opened
-from headrace.cli.options import conf_option, json_option, params_option, parse_conf, session_option, store_option
+from headrace.cli.options import (
+    conf_option,
+    json_option,
+    params_option,
+    parse_conf,
+    partition_option,
+    session_option,
+    store_option,
+)
 from headrace.cli.printing import print_json
 
 
@@ -19,6 +27,7 @@ from headrace.cli.printing import print_json
 @session_option
 @click.option("--run-key", "--run-id", "-r", "run_key", metavar="NAME", help="The run's name, unique in its workflow.")
 @click.option("--note", help="What there is to say about the run.")
+@partition_option
 @json_option
 @store_option
 def command(
@@ -28,13 +37,23 @@ def command(
     session: str | None,
     run_key: str | None,
     note: str | None,
+    partition_key: str | None,
     as_json: bool,
     url: str | None,
 ) -> None:
     """Start a run of WORKFLOW now."""
     given = {**parse_conf(conf), **parse_params(params)}
     with opened(url) as here:
-        run = trigger(here.store, here.clock, workflow, params=given, session=session, run_key=run_key, note=note)
+        run = trigger(
+            here.store,
+            here.clock,
+            workflow,
+            params=given,
+            session=session,
+            run_key=run_key,
+            note=note,
+            partition_key=partition_key,
+        )
     if as_json:
         print_json(describe(run))
     else:

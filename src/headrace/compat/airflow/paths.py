@@ -135,6 +135,38 @@ _trigger_timetables = _names(
 _interval_timetables = _names(f"{_DAG}.timetables", "CronDataIntervalTimetable", "DeltaDataIntervalTimetable")
 _events_timetable = _names(f"{_DAG}.timetables", "EventsTimetable")
 _simple_timetables = _names(f"{_DAG}.timetables", "NullTimetable", "OnceTimetable", "ContinuousTimetable")
+_partition_timetables = _names(
+    f"{_DAG}.partition_timetables", "CronPartitionTimetable", "PartitionedAssetTimetable", "PartitionedAtRuntime"
+)
+_MAPPERS, _WINDOWS = f"{_DAG}.partition_mappers", f"{_DAG}.partition_windows"
+_mappers = _names(_MAPPERS, "PartitionMapper", "RollupMapper")
+_identity_mapper = _names(_MAPPERS, "IdentityMapper")
+_fixed_key_mapper = _names(_MAPPERS, "FixedKeyMapper")
+_allowed_key_mapper = _names(_MAPPERS, "AllowedKeyMapper")
+_product_mapper = _names(_MAPPERS, "ProductMapper")
+_chain_mapper = _names(_MAPPERS, "ChainMapper")
+_temporal_mappers = _names(
+    _MAPPERS,
+    *("StartOfHourMapper", "StartOfDayMapper", "StartOfWeekMapper", "StartOfMonthMapper", "StartOfQuarterMapper"),
+    *("StartOfYearMapper", "FanOutMapper"),
+)
+_windows = _names(
+    _WINDOWS,
+    *("Window", "HourWindow", "DayWindow", "WeekWindow", "MonthWindow", "QuarterWindow", "YearWindow", "SegmentWindow"),
+)
+_wait_policies = _names(_WINDOWS, "WaitPolicy", "WaitForAll", "MinimumCount")
+_partition_modules = {
+    "base": _mappers,
+    "identity": _identity_mapper,
+    "fixed_key": _fixed_key_mapper,
+    "allowed_key": _allowed_key_mapper,
+    "product": _product_mapper,
+    "chain": _chain_mapper,
+    "temporal": _temporal_mappers,
+    "window": _windows,
+    "wait_policy": _wait_policies,
+}
+_partitions = {name: path for names in _partition_modules.values() for name, path in names.items()}
 _version = {"__version__": "headrace.compat.airflow.shims:AIRFLOW_VERSION"}
 
 _notifier = _names(f"{_DAG}.notifier", "BaseNotifier")
@@ -276,6 +308,8 @@ PATHS: dict[str, dict[str, str]] = {
         | _events_timetable
         | _deadlines
         | _never_expire
+        | _partitions
+        | _partition_timetables
     ),
     "airflow.sdk.bases": {},
     "airflow.sdk.bases.hook": _hook,
@@ -333,8 +367,10 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.timetables.datasets": _asset_timetables,
     "airflow.timetables.events": _events_timetable,
     "airflow.timetables.interval": _interval_timetables,
-    "airflow.timetables.simple": _simple_timetables,
-    "airflow.timetables.trigger": _trigger_timetables,
+    "airflow.timetables.simple": _simple_timetables | _partition_timetables,
+    "airflow.timetables.trigger": _trigger_timetables | _partition_timetables,
+    "airflow.partition_mappers": _partitions,
+    "airflow.sdk.definitions.partition_mappers": _partitions,
     "airflow.utils": {},
     "airflow.utils.context": _names(_DAG, "Context"),
     "airflow.utils.dag_parsing_context": _parsing,
@@ -363,6 +399,10 @@ PATHS |= {
     "airflow.providers.common.compat.sdk": PATHS["airflow.sdk"] | _exceptions | _conf | _branch_parent,
     "airflow.providers.common.compat.sdk.timezone": _timezone,
 }
+
+for _name, _of_module in _partition_modules.items():
+    PATHS[f"airflow.partition_mappers.{_name}"] = _of_module
+    PATHS[f"airflow.sdk.definitions.partition_mappers.{_name}"] = _of_module
 
 for _path, _more in PROVIDER_PATHS.items():
     PATHS[_path] = _more | PATHS.get(_path, {})

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from headrace.authoring.dig import as_map
+from headrace.authoring.dig import as_map, as_text
 from headrace.handoff import AssetEvent
 from headrace.operators.dig.contract import Job, Outcome
 
 
 def run_asset(job: Job) -> Outcome:
-    """Emit an event of the asset of this name; `extra` is a map of what there is to say about it."""
+    """Emit an event of the asset of this name, or of one partition; `extra` is a map of what there is to say."""
     name = job.params.text("_command")
-    return Outcome(events=(AssetEvent(asset=name, extra=job.params.read("extra", as_map, {})),))
+    partition = job.params.read("partition_key", as_text, "") or None
+    extra = job.params.read("extra", as_map, {})
+    return Outcome(events=(AssetEvent(asset=name, extra=extra, partition_key=partition),))

@@ -174,7 +174,7 @@ def _create_runs() -> None:
         Column("state", Text, nullable=False),
         Column("reason", Text),
         Column("logical_at", BigInteger),
-        Column("unique_at", BigInteger, comment="logical_at where a second run for it is refused, else NULL"),
+        Column("unique_at", BigInteger, comment="its time, if a second run for it is refused, else NULL"),
         Column("interval_start", BigInteger),
         Column("interval_end", BigInteger),
         Column("run_after", BigInteger, nullable=False),
@@ -182,6 +182,8 @@ def _create_runs() -> None:
         Column("note", Text),
         Column("backfill_id", ID, comment="the backfill whose limit and order it obeys"),
         Column("backfill_order", Integer),
+        Column("partition_key", Text, comment="the partition that it is for"),
+        Column("partition_at", BigInteger, comment="when the period begins that the partition stands for"),
         Column("created_at", BigInteger, nullable=False),
         Column("started_at", BigInteger),
         Column("ended_at", BigInteger),
@@ -275,6 +277,7 @@ def _create_assets() -> None:
         Column("key", Text, nullable=False, comment="asset:NAME or alias:NAME"),
         Column("role", Text, nullable=False, comment="schedule, outlet or inlet"),
         Column("task", Text, nullable=False),
+        Column("by_partition", Boolean, nullable=False, comment="schedule: only events about a partition count"),
         ForeignKeyConstraint(["workflow_id"], ["workflow.id"], name="fk_asset_use_workflow_id", ondelete="CASCADE"),
         PrimaryKeyConstraint("workflow_id", "key", "role", "task", name="pk_asset_use"),
     )
@@ -302,6 +305,8 @@ def _create_assets() -> None:
         Column("run_key", Text),
         Column("task", Text),
         Column("map_index", Integer),
+        Column("partition_key", Text, comment="the partition that was updated; NULL: all of it"),
+        Column("partition_at", BigInteger),
         ForeignKeyConstraint(["asset_id"], ["asset.id"], name="fk_asset_event_asset_id", ondelete="CASCADE"),
         PrimaryKeyConstraint("id", name="pk_asset_event"),
     )
@@ -316,6 +321,20 @@ def _create_assets() -> None:
         PrimaryKeyConstraint("workflow_id", "event_id", "key", name="pk_asset_queue"),
     )
     op.create_index("ix_asset_queue_event", "asset_queue", ["event_id"])
+    op.create_table(
+        "partition_event",
+        Column("workflow_id", ID, nullable=False),
+        Column("partition_key", Text, nullable=False, comment="the partition of the workflow that waits for its run"),
+        Column("event_id", ID, nullable=False),
+        Column("key", Text, nullable=False, comment="what the schedule knows the event by"),
+        Column("rules", Text, nullable=False, comment="digest of what the schedule said about partitions then"),
+        ForeignKeyConstraint(["event_id"], ["asset_event.id"], name="fk_partition_event_event_id", ondelete="CASCADE"),
+        ForeignKeyConstraint(
+            ["workflow_id"], ["workflow.id"], name="fk_partition_event_workflow_id", ondelete="CASCADE"
+        ),
+        PrimaryKeyConstraint("workflow_id", "partition_key", "event_id", "key", name="pk_partition_event"),
+    )
+    op.create_index("ix_partition_event_event", "partition_event", ["event_id"])
     op.create_table(
         "run_asset_event",
         Column("run_id", ID, nullable=False),
