@@ -30,7 +30,10 @@ def test_a_file_that_is_not_there_suggests_the_nearest(headrace):
 def test_a_file_that_is_no_workflow(headrace):
     refused(headrace("run", headrace.write("notes.txt", "hello")), "is not a workflow file")
     refused(headrace("run", headrace.write("empty.py", "x = 1")), "`empty.py` defines no workflow")
-    refused(headrace("run", headrace.write("almost.py", "from airflow.sdk import DAG")), "`almost.py` has no DAG")
+    refused(
+        headrace("run", headrace.write("almost.py", "from airflow.sdk import dag\n@dag\ndef x(): ...")),
+        "`almost.py` has no DAG",
+    )
 
 
 def test_an_import_error_shows_its_line(headrace):

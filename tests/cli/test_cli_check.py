@@ -67,3 +67,19 @@ def test_parameters_are_compared_with_what_a_dag_asks_for(project):
     refused = project.call("check", "asks.py", "-p", "n=two")
     assert refused.exit_code == 1
     assert "parameter `n` of workflow `asks` is not valid" in refused.out
+
+
+def test_a_file_that_reads_variables_of_the_environment_is_fine(project, monkeypatch):
+    monkeypatch.setenv("AIRFLOW_VAR_REGION_OF_CHECK", "eu")
+    monkeypatch.setenv("AIRFLOW_CONN_SHOP_OF_CHECK", "postgres://me:secret@shop/db")
+    project.write(
+        "reads.py",
+        """
+        from airflow.hooks.base import BaseHook
+        from airflow.models import DAG, Variable
+        region = Variable.get("region_of_check")
+        host = BaseHook.get_connection("shop_of_check").host
+        dag = DAG(f"load_{region}_{host}")
+        """,
+    )
+    assert "workflow `load_eu_shop`" in project.call("check", "reads.py").check().out

@@ -61,6 +61,16 @@ def test_unknown_names_are_explained(statement, words):
     assert words in str(raised.value)
 
 
+def test_packages_have_what_is_in_them():
+    """As in `import airflow`, and then `airflow.utils.dates`; in a process that has imported nothing of it before."""
+    program = (
+        "from headrace.compat.airflow import install\ninstall()\nimport airflow\n"
+        "print(airflow.utils.dates.days_ago(1).hour, airflow.models.DAG is airflow.DAG, hasattr(airflow, 'nothing'))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout == "0 True False\n"
+
+
 def test_missing_attributes_are_attribute_errors():
     import airflow.sdk
 

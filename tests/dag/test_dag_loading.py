@@ -187,3 +187,7 @@ def test_given_bytes_need_no_file(project):
     assert [
         one.name for one in load_dag_file(project.folder, "gone.py", (HEAD + "a = DAG('a')").encode()).workflows
     ] == ["a"]
+
+
+def test_a_module_that_makes_dags_for_others_is_no_mistake(project):
+    assert project.load(HEAD + "def make(name):\n    with DAG(name) as dag:\n        pass\n    return dag\n").dags == {}

@@ -51,7 +51,7 @@ def answer_now(broker: Broker, request: TaskRequest, ask: Ask, masker: Masker) -
 def answer_loading(questions: Questions | None, ask: Ask, masker: Masker) -> Answer:
     """The answer to a question of a file that is being loaded; its secrets are those of every task of the file."""
     if questions is None:
-        return Answer(id=ask.id, is_missing=True)
+        return Answer(id=ask.id, is_missing=ask.verb != "mask")
     return answer(lambda _, question: questions(question), LOADING, ask, masker)
 
 

@@ -15,6 +15,7 @@ from types import CodeType, ModuleType
 from headrace.authoring.dag import scope
 from headrace.authoring.dag.compiling import compile_dag
 from headrace.authoring.dag.dags import DAG
+from headrace.authoring.dag.plugin_folder import put_plugins_on_path
 from headrace.authoring.dag.told_slots import tell_slot
 from headrace.authoring.dag.unsupported import once_per_file
 from headrace.authoring.dag.user_frames import user_frames, user_traceback
@@ -55,6 +56,7 @@ def load_dag_file(root: Path, file: str, content: bytes | None = None) -> DagFil
     """
     root = root.resolve()
     serve_import_paths()
+    put_plugins_on_path()
     dags = _by_id(list(_collect_all(root, file, content)), root, file)
     try:
         workflows = tuple(once_per_file(compile_dag(dag, root) for dag in dags.values()))
@@ -170,9 +172,9 @@ def _describe(error: BaseException) -> str:
 
 
 def _was_meant_to_have_some(path: Path) -> bool:
-    """Whether a file talks of DAGs at all; a module that only helps others does not."""
+    """Whether a call was forgotten; a module that makes DAGs only for others is fine without any."""
     try:
-        return path.suffix == ".zip" or b"dag" in path.read_bytes().lower()
+        return path.suffix == ".zip" or b"@dag" in path.read_bytes()
     except OSError:
         return True
 

@@ -7,6 +7,8 @@ import time
 from datetime import datetime, timedelta
 from typing import Any
 
+from headrace.authoring.dag.plugin_folder import plugin_macros
+
 _MODULES = ("dateutil", "json", "uuid", "yaml")
 
 
@@ -22,13 +24,20 @@ class Macros:
 
     def __getattr__(self, name: str) -> Any:
         if name not in _MODULES:
-            raise AttributeError(f"there is no macro `{name}`")
+            return self._of_plugin(name)
         module = importlib.import_module(name)
         if name == "dateutil":
             for part in ("parser", "relativedelta", "tz"):
                 importlib.import_module(f"dateutil.{part}")
         setattr(self, name, module)
         return module
+
+    def _of_plugin(self, name: str) -> Any:
+        found = None if name.startswith("_") else plugin_macros().get(name)
+        if found is None:
+            raise AttributeError(f"there is no macro `{name}`")
+        setattr(self, name, found)
+        return found
 
     @staticmethod
     def ds_add(ds: str, days: int) -> str:

@@ -23,6 +23,9 @@ class _TableModule(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         target = PATHS[self.__name__].get(name)
+        if target is None and f"{self.__name__}.{name}" in PATHS:
+            # `import airflow`, and then `airflow.utils.dates`: there, packages import what is in them.
+            return importlib.import_module(f"{self.__name__}.{name}")
         if target is None:
             raise AttributeError(_missing(self.__name__, name))
         module_name, attribute = target.split(":")

@@ -242,7 +242,7 @@ PATHS: dict[str, dict[str, str]] = {
     "airflow.operators.email_operator": _email,
     "airflow.operators.latest_only": _latest_only,
     "airflow.operators.latest_only_operator": _latest_only,
-    "airflow.operators.python": _python | _outside_python | _names(_DAG, "get_current_context"),
+    "airflow.operators.python": _python | _outside_python | _names(_DAG, "get_current_context", "task"),
     "airflow.operators.python_operator": _python | _outside_python,
     "airflow.operators.smooth": _smooth,
     "airflow.operators.trigger_dagrun": _trigger_dag_run,
