@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import textwrap
 import threading
+import zipfile
 
 import pytest
 from sqlalchemy import select
@@ -213,3 +214,19 @@ def test_real_front_ends_are_used_without_a_loader_of_ones_own(project):
     project.syncs.append(sync)
     sync.scan()
     assert (project.errors(), project.workflows()) == ({}, ["flow", "python_flow"])
+
+
+def test_archives_of_dag_files_are_followed_like_files(project):
+    def write(name):
+        with zipfile.ZipFile(project.root / "part", "w") as archive:
+            archive.writestr("flow.py", f"from airflow.sdk import DAG\nwith DAG('{name}', schedule=None):\n    pass\n")
+        (project.root / "part").rename(project.root / "flows.zip")
+
+    write("first")
+    (project.root / "other.py").write_text("from airflow import DAG\nother = DAG('other', schedule=None)\n")
+    sync = ProjectSync(project.store, SystemClock(), [ProjectFolder("p", project.root)], ParserSettings(processes=1))
+    project.syncs.append(sync)
+    sync.start()
+    assert project.eventually(lambda: project.workflows() == ["first", "other"])
+    write("second")
+    assert project.eventually(lambda: project.workflows() == ["other", "second"])

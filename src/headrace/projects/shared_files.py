@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-MAY_READ = {".py": (".py",), ".dig": (".dig", ".yml", ".yaml")}
+MAY_READ = {".py": (".py",), ".zip": (".py",), ".dig": (".dig", ".yml", ".yaml")}
 """What a workflow file of each kind may read. Which of them it does read is not known."""
 
 Looks = dict[str, frozenset[tuple[str, int, int]]]
@@ -18,7 +18,7 @@ _SKIPPED_FOLDERS = ("__pycache__", "node_modules", "site-packages")
 
 def is_readable(path: str) -> bool:
     """Whether a file may be a workflow file or be read by one, judged by its name."""
-    return path.endswith(_SUFFIXES)
+    return path.endswith((*MAY_READ, *_SUFFIXES))
 
 
 def looks_of_shared_files(root: Path, workflow_files: Collection[str]) -> Looks:
@@ -44,4 +44,4 @@ def _walk(root: Path) -> Iterator[Path]:
             and name not in _SKIPPED_FOLDERS
             and not os.path.exists(os.path.join(folder, name, "pyvenv.cfg"))
         ]
-        yield from (Path(folder, name) for name in files if is_readable(name))
+        yield from (Path(folder, name) for name in files if name.endswith(_SUFFIXES))

@@ -128,6 +128,11 @@ class ProjectSync:
                 tick_failed("project sync")
                 _log.warning("could not save project `%s`: %s", known.folder.name, error.message)
                 self._stopped.wait(_RETRY_SECONDS)
+            except Exception:
+                # Our mistake; whoever serves the folder must not go on for ever without it.
+                tick_failed("project sync")
+                _log.exception("could not look at project `%s`", known.folder.name)
+                self._stopped.wait(_RETRY_SECONDS)
 
     def _look(self, known: _Known, changed: set[str]) -> list[SavedFile]:
         if not known.folder.path.is_dir():
