@@ -10,6 +10,7 @@ import pytest
 
 import headrace
 from headrace.compat.airflow import install
+from headrace.compat.airflow.moved import MOVED
 from headrace.compat.airflow.paths import PATHS
 
 install()
@@ -53,6 +54,16 @@ def test_modules_can_be_imported_as_modules():
         ("from airflow.operators import bashh", "nearest known name is `bash`"),
         ("import airflow.providers.nothing_like_it", "provider `nothing-like-it` is not installed"),
         ("from airflow.operators.bash import Nothing", "Headrace has no such name"),
+        (
+            "from airflow.operators.postgres_operator import PostgresOperator",
+            "cannot import `postgres_operator` from `airflow.operators`: Airflow has moved it to"
+            " `airflow.providers.common.sql.operators.sql`",
+        ),
+        ("from airflow.operators.subdag import SubDagOperator", "task groups take their place"),
+        (
+            "from airflow.contrib.sensors.file_sensor import FileSensor",
+            "moved what was in there to `airflow.providers`",
+        ),
     ],
 )
 def test_unknown_names_are_explained(statement, words):
@@ -69,6 +80,10 @@ def test_packages_have_what_is_in_them():
     )
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert done.stdout == "0 True False\n"
+
+
+def test_nothing_that_has_moved_is_still_in_the_table():
+    assert set(MOVED).isdisjoint(PATHS)
 
 
 def test_missing_attributes_are_attribute_errors():

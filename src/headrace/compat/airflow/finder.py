@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from headrace.compat.airflow.installed import find_example_module, find_installed, not_installed
+from headrace.compat.airflow.moved import advice_about
 from headrace.compat.airflow.paths import PATHS
 from headrace.errors import nearest
 
@@ -73,7 +74,10 @@ class _Finder:
 def _missing(module: str, name: str) -> str:
     known = [*PATHS.get(module, {}), *_children(module)]
     elsewhere = [path for path, names in PATHS.items() if name in names]
-    if elsewhere:
+    moved = advice_about(f"{module}.{name}")
+    if moved is not None:
+        advice = moved
+    elif elsewhere:
         advice = f"it is in `{elsewhere[0]}`"
     elif match := nearest(name, known):
         advice = f"the nearest known name is `{match}`"
