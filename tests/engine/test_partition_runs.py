@@ -221,6 +221,7 @@ def test_an_event_is_kept_as_long_as_a_partition_waits_for_more(engine):
             "upstream_mapper=StartOfDayMapper(), window=MyDays()))",
             "the window `MyDays` is none of Airflow's own: the scheduler runs no code of users",
         ),
+        ("MyHours('0 * * * *', timezone='UTC')", "only Airflow's own timetables can be for partitions, not `MyHours`"),
         (
             "PartitionedAssetTimetable(assets=orders, default_partition_mapper=StartOfDayMapper(timezone='Mars'))",
             "expected a time zone such as `Europe/London`, got: `Mars`",
@@ -243,13 +244,15 @@ class Mine(StartOfDayMapper):
         return key.upper()
 class MyDays(DayWindow):
     pass
+class MyHours(CronPartitionTimetable):
+    pass
 with DAG("consume", schedule={schedule}):
     task(lambda: 1, task_id="t")()
 """
     with pytest.raises(DefinitionError) as caught:
         save(engine, HEAD + source, "consume")
     assert caught.value.message == f"the schedule of DAG `consume` cannot be used: {message}"
-    assert (Path(caught.value.file or "").name, caught.value.line) == ("dags.py", 10)
+    assert (Path(caught.value.file or "").name, caught.value.line) == ("dags.py", 12)
 
 
 def test_a_dig_workflow_says_which_partition_it_has_updated(engine):

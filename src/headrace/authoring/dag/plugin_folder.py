@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import importlib.util
 import logging
 import os
@@ -50,6 +49,9 @@ def plugin_macros() -> dict[str, Any]:
 
 
 def _plugins() -> Iterator[Any]:
+    # Every task process has this module, and few look for plug-ins.
+    import importlib.metadata
+
     for module in _modules(_folder()):
         yield from (one for one in vars(module).values() if _is_plugin(one) and one.__module__ == module.__name__)
     for entry_point in importlib.metadata.entry_points(group=_ENTRY_POINTS):

@@ -92,6 +92,8 @@ def _type_and_spec(timetable: Timetable, zone: str) -> tuple[str, dict[str, Any]
     if isinstance(timetable, KnownTimetable) and type(timetable).__module__.startswith(_OWN_PACKAGE):
         return timetable.as_schedule(zone)
     kind = type(timetable)
+    if timetable.partitioned:
+        raise DefinitionError(f"only Airflow's own timetables can be for partitions, not `{kind.__name__}`")
     data = timetable.serialize()
     to_json(data)
     return "custom", {"class": f"{kind.__module__}.{kind.__qualname__}", "data": data}
