@@ -106,7 +106,7 @@ with DAG("produce", schedule=PartitionedAtRuntime()):
         outlet_events[orders].add_partitions("us")
     @task
     def wrong(*, outlet_events):
-        for key in ("", " ", "x" * 251):
+        for key in ("", " ", "x" * 251, "a" + chr(0)):
             try:
                 outlet_events[orders].add_partitions(key)
             except ValueError as error:
@@ -145,6 +145,8 @@ def test_a_run_by_hand_can_be_for_a_partition_that_fits(engine):
     for name, key, message in (
         ("hourly", "today", "expected a partition key like `%Y-%m-%dT%H:%M:%S`, got: `today`"),
         ("consume", "2026-13-01", "`2026-13-01` cannot be the key of a partition: "),
+        ("hourly", "0001-01-01T00:00:00", "expected a partition key like"),
+        ("hourly", "a\0", "expected the key of a partition to be a word, got: "),
         ("hourly", "  ", "expected the key of a partition to be a word, got: '  '"),
         ("idle", "us", "workflow `idle` has no partitions"),
     ):
@@ -199,14 +201,16 @@ def test_what_waits_is_forgotten_when_the_schedule_says_something_else_about_par
 
 
 def test_an_event_is_kept_as_long_as_a_partition_waits_for_more(engine):
-    save(engine, HEAD + CONSUMER.format(mapper=DAILY), "consume")
+    far_away = DAILY.replace("StartOfDayMapper()", "StartOfDayMapper(timezone='Asia/Tokyo')")
+    save(engine, HEAD + CONSUMER.format(mapper=far_away), "consume")
     emit(engine.store, engine.clock, "orders", {}, partition_key="2026-02-03T00:00:00")
-    emit(engine.store, engine.clock, "orders", {}, partition_key="no time")
+    for key in ("no time", "0001-01-01T00:00:00", "9999-12-31T23:59:59"):
+        emit(engine.store, engine.clock, "orders", {}, partition_key=key)
     engine.settle()
     engine.advance(days=60)
     Pruner(engine.store, retention_days=1).tick(engine.clock.now())
     with engine.store.read() as tx:
-        assert [row.partition_key for row in list_asset_events(tx)] == ["2026-02-03T00:00:00"]
+        assert [row.partition_key for row in list_asset_events(tx)] == ["9999-12-31T23:59:59", "2026-02-03T00:00:00"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from headrace.definition import Workflow
 from headrace.timetable.asset_conditions import condition_keys
-from headrace.timetable.partitions import KeyMistake, PartitionRules, check_key, partition_rules
+from headrace.timetable.partitions import MISFITS, KeyMistake, PartitionRules, check_key, partition_rules
 from headrace.timetable.recurring import RecurringTimetable
 from headrace.timetable.schedules import timetable_for
 from headrace.timetable.slots import Slot
@@ -41,7 +41,7 @@ def time_of_partition(workflow: Workflow, key: str) -> datetime | None:
 def _time_by_rules(rules: PartitionRules, key: str) -> datetime | None:
     try:
         found = {rules.mapper(event_key).instant(key) for event_key in condition_keys(rules.when)}
-    except (ValueError, TypeError) as error:
+    except MISFITS as error:
         raise KeyMistake(f"`{key}` cannot be the key of a partition: {error}") from None
     told = found - {None}
     return told.pop() if len(told) == 1 else None

@@ -18,6 +18,8 @@ from headrace.timetable.periods import in_utc, localized
 from headrace.timetable.ticks import Ticks
 
 LONGEST_KEY = 250
+MISFITS = (ValueError, TypeError, OverflowError)
+"""What a mapper raises about a key that it can do nothing with; calendars have a first and a last day."""
 
 
 class KeyMistake(ValueError):
@@ -51,7 +53,7 @@ class PartitionRules:
         mapper = self.mapper(event_key)
         try:
             found = list(dict.fromkeys(mapper.keys(key)))
-        except (ValueError, TypeError) as error:
+        except MISFITS as error:
             raise KeyMistake(str(error)) from None
         limit = mapper.limit or self.limit
         if len(found) > limit:
@@ -70,7 +72,7 @@ class PartitionRules:
     def _is_complete(self, event_key: str, partition: str, arrived: set[str]) -> bool:
         try:
             return self.mapper(event_key).is_complete(partition, arrived)
-        except (ValueError, TypeError):
+        except MISFITS:
             return False
 
     def time_of(self, partition: str, events: Iterable[Contribution]) -> datetime | None:
@@ -82,7 +84,7 @@ class PartitionRules:
                 carried.add(event.partition_at)
             try:
                 told.add(mapper.instant(partition))
-            except (ValueError, TypeError):
+            except MISFITS:
                 return None
         found = (told - {None}) or (carried - {None})
         return found.pop() if len(found) == 1 else None
@@ -130,14 +132,14 @@ class TickPartitions:
         """When the period begins that a key stands for. Raises a KeyMistake if it is not of the right form."""
         try:
             moment = datetime.strptime(key, self.key_format)
-        except ValueError:
+            return in_utc(localized(moment, self.zone) if moment.tzinfo is None else moment)
+        except MISFITS:
             raise KeyMistake(f"expected a partition key like `{self.key_format}`, got: `{key}`") from None
-        return in_utc(localized(moment, self.zone) if moment.tzinfo is None else moment)
 
 
 def check_key(key: object) -> str:
     """The key, if it can be the name of a partition."""
-    if not isinstance(key, str) or not key.strip():
+    if not isinstance(key, str) or not key.strip() or "\0" in key:
         raise KeyMistake(f"expected the key of a partition to be a word, got: {key!r}")
     if len(key) > LONGEST_KEY:
         raise KeyMistake(f"expected the key of a partition to have at most {LONGEST_KEY} characters, got {len(key)}")

@@ -148,7 +148,7 @@ class OutletEvent:
             raise TypeError(f"the alias `{self.key.name}` has no partitions: they are those of an asset")
         added = [keys] if isinstance(keys, str) else list(keys)
         for key in added:
-            if not isinstance(key, str) or not key.strip() or len(key) > _LONGEST_KEY:
+            if not isinstance(key, str) or not key.strip() or "\0" in key or len(key) > _LONGEST_KEY:
                 raise ValueError(f"expected a partition key of 1 to {_LONGEST_KEY} characters, got: {key!r}")
         self.partition_keys.update(added)
 
