@@ -318,6 +318,25 @@ f()
     assert first[0] == "toy" and first[1].startswith(str(tmp_path / "cache" / "venv-"))
 
 
+def test_a_virtual_environment_gets_the_serializer_that_both_sides_need(flow, tmp_path, monkeypatch, capfd):
+    code = "from pickle import dump, dumps, load, loads\nIS_TOY = True\n"
+    wheel(tmp_path, "dill", code)
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "dill.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path / "here")
+    monkeypatch.delitem(sys.modules, "dill", raising=False)
+    project = flow(f"""
+@task.virtualenv(serializer="dill", system_site_packages=False,
+                 pip_install_options=["--no-index", "--find-links", {str(tmp_path)!r}])
+def f(number):
+    import dill
+    return [number, dill.IS_TOY]
+f(5)
+""")
+    assert project_value(project) == [5, True]
+    sys.modules.pop("dill", None)
+
+
 def test_a_virtual_environment_is_gone_afterwards(flow, capfd):
     project = flow("""
 @task.virtualenv(system_site_packages=False)

@@ -25,6 +25,9 @@ from headrace.operators.python import PythonOperator
 _COMPLETE = "headrace-complete"
 """The file that an environment in the cache has once everything is installed in it."""
 
+_PACKAGES = ("cloudpickle", "dill")
+"""Serializers that do not come with Python."""
+
 
 class PythonVirtualenvOperator(OutsidePythonOperator):
     """Calls a function in a fresh virtual environment with the given packages.
@@ -153,7 +156,10 @@ class PythonVirtualenvOperator(OutsidePythonOperator):
 
     def _requirements(self) -> list[str]:
         lines = self.requirements.splitlines() if isinstance(self.requirements, str) else self.requirements
-        return [line.strip() for line in lines if line.strip()]
+        wanted = [line.strip() for line in lines if line.strip()]
+        # What both sides exchange objects with, unless the environment sees the packages of this one.
+        is_lacking = self.serializer in _PACKAGES and self.serializer not in wanted and not self.system_site_packages
+        return [*wanted, self.serializer] if is_lacking else wanted
 
 
 class BranchPythonVirtualenvOperator(PythonVirtualenvOperator):
