@@ -150,6 +150,19 @@ def test_more_requests_than_slots_wait_for_their_turn(local, project):
     assert executor.free_slots() == 2
 
 
+def test_what_is_cancelled_while_it_waits_for_a_slot_has_never_begun(local, project):
+    project.write("def nothing(request, channel): pass")
+    executor = local(slots=1)
+    first, second = project.request("nothing"), project.request("nothing")
+    executor.submit([first, second])
+    assert executor.waiting() == [(second.task_id, second.fence)]
+    executor.cancel(second.task_id, second.fence)
+    results = {result.task_id: result for result in collect(executor, [first, second])}
+    assert results[first.task_id].has_begun and results[first.task_id].outcome == "success"
+    assert not results[second.task_id].has_begun and results[second.task_id].outcome == "stopped"
+    assert executor.waiting() == []
+
+
 def test_many_tries_run_at_the_same_time(local, project):
     arrived = set()
 

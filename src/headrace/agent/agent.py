@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from headrace.agent.ahead import Ahead
 from headrace.agent.errands import Errands
 from headrace.agent.placing import Placing
 from headrace.archives.folders import RevisionFolders
@@ -24,7 +25,7 @@ from headrace.clock import Clock, to_micros
 from headrace.definition import Isolation
 from headrace.errors import HeadraceError, StoreError
 from headrace.executor import Executor
-from headrace.executor.verdicts import stopped
+from headrace.executor.verdicts import not_begun
 from headrace.handoff import TaskRequest, TaskResult, errand_id, is_errand
 from headrace.logs import log_folder, log_name
 from headrace.metrics import tick_ended, tick_failed
@@ -135,6 +136,7 @@ class Agent:
         self._undead: set[tuple[int, int]] = set()
         """What ran when the last lease was lost: while any of it lives, it must not be started a second time."""
         self._unreported: list[Report] = []
+        self._ahead = Ahead(options.slots)
         self._must_look = threading.Event()
         self._stop = threading.Event()
         self._is_draining = False
@@ -194,13 +196,13 @@ class Agent:
     def stop(self, grace_seconds: float) -> None:
         """Finish what runs if it ends within the grace; hand the rest back without costing a try; resign."""
         self._is_draining = True
-        deadline = self._clock.now().timestamp() + grace_seconds
-        while self._running and self._clock.now().timestamp() < deadline:
+        self._cancel(self._executor.waiting())
+        deadline = self._seconds() + grace_seconds
+        while self._running and self._seconds() < deadline:
             self.step(min(0.2, self._options.poll_seconds))
-        for task_id, fence in list(self._running):
-            self._executor.cancel(task_id, fence)
-        end = self._options.kill_grace_seconds + 5.0 + self._clock.now().timestamp()
-        while self._running and self._clock.now().timestamp() < end:
+        self._cancel(list(self._running))
+        end = self._options.kill_grace_seconds + 5.0 + self._seconds()
+        while self._running and self._seconds() < end:
             self.step(0.2)
         self._stop.set()
         self._lease.stop()
@@ -217,9 +219,13 @@ class Agent:
         elif not self._lease.is_safe:
             self._stop_everything()
         has_work = self._must_look.is_set() or bool(self._unreported)
-        results = [*self._inline.poll(0.0), *self._executor.poll(0.0 if has_work else timeout_seconds)]
+        wait = 0.0 if has_work else min(timeout_seconds, self._patience())
+        results = [*self._inline.poll(0.0), *self._executor.poll(wait)]
         if results:
             results += self._gather(len(results))
+        self._ahead.ended(((result.task_id, result.fence) for result in results), self._seconds())
+        if self._patience() == 0.0:
+            self._cancel(self._executor.waiting())
         self._unreported += [self._report(result) for result in results]
         must_look = self._must_look.is_set()
         self._must_look.clear()
@@ -237,6 +243,10 @@ class Agent:
             tick_failed("agent")
             _log.exception("could not commit %d results at once; each is tried alone", len(self._unreported))
             return self._commit_one_by_one()
+
+    def _patience(self) -> float:
+        """For how many seconds what was taken ahead may still wait for a slot before it is handed back."""
+        return self._ahead.seconds_left(self._executor.waiting(), self._seconds())
 
     def _gather(self, present: int) -> list[TaskResult]:
         """Under load, wait a moment for results that are about to arrive: one transaction serves them all."""
@@ -265,7 +275,7 @@ class Agent:
             STALE_RESULTS.add()
             _log.info("task %d: a stale result changed nothing", report.result.task_id)
         self._submit(requests)
-        AGENT_SLOTS_USED.set(len(self._running))
+        AGENT_SLOTS_USED.set(len(self._running) - len(self._executor.waiting()))
         RESULTS_WAITING.set(len(self._unreported))
         self._committed_at = time.monotonic()
         if self._has_nudged:
@@ -306,8 +316,10 @@ class Agent:
         if committed is not None:
             self._start_waiting_runs(tx, graph, committed)
         may_claim = self._lease.is_safe and not self._is_draining and self._undead.isdisjoint(self._running)
-        errands = self._errands.claim(tx, graph, self.id, self._free_slots()) if may_claim else []
-        claims = self._claim(tx, graph, committed, self._free_slots() - len(errands)) if may_claim else []
+        free = self._free_slots() if may_claim else 0
+        errands = self._errands.claim(tx, graph, self.id, free) if may_claim else []
+        free += self._ahead.room(self._executor.waiting()) - len(errands)
+        claims = self._claim(tx, graph, committed, free) if may_claim else []
         graph.flush_events()
         self._has_nudged = graph.has_nudged
         if committed is not None:
@@ -318,7 +330,7 @@ class Agent:
         return committed, [*errands, *requests]
 
     def _free_slots(self) -> int:
-        return min(self._executor.free_slots(), self._options.slots - len(self._running))
+        return max(0, min(self._executor.free_slots(), self._options.slots - len(self._running)))
 
     def _start_waiting_runs(self, tx: Transaction, graph: RunGraph, committed: Committed) -> None:
         """The end of a run may be what the next one waits for."""
@@ -345,7 +357,7 @@ class Agent:
     def _submit(self, requests: Sequence[TaskRequest]) -> None:
         if not self._lease.is_safe:
             # The answer took so long that others may have been given these tasks.
-            self._unreported += [Report(one.run.attempt_id, stopped(one)) for one in requests]
+            self._unreported += [Report(one.run.attempt_id, not_begun(one)) for one in requests]
             return
         inline = [request for request in requests if request.node.isolation == "inline"]
         others = [request for request in requests if request.node.isolation != "inline"]
@@ -354,6 +366,7 @@ class Agent:
             self._inline.submit(inline)
             self._must_look.set()
         if others:
+            self._ahead.submitted(((one.task_id, one.fence) for one in others), self._seconds())
             self._executor.submit(self._placed(others))
 
     def _placed(self, requests: Sequence[TaskRequest]) -> list[TaskRequest]:
@@ -442,7 +455,10 @@ class Agent:
             self._stop.wait(self._store.outage.met(error, self._options.retry_seconds))
 
     def _stop_everything(self) -> None:
-        for task_id, fence in self._executor.running():
+        self._cancel(self._executor.running())
+
+    def _cancel(self, claims: Sequence[tuple[int, int]]) -> None:
+        for task_id, fence in claims:
             self._executor.cancel(task_id, fence)
 
     def _stop_what_must_stop(self) -> None:
@@ -454,9 +470,7 @@ class Agent:
             held = {(one.task_id, one.fence): one.must_stop for one in held_tasks(tx, self.id)}
             if any(is_errand(task_id) for task_id, _ in running):
                 held |= dict.fromkeys(self._errands.held(tx, self.id), False)
-        for task_id, fence in running:
-            if held.get((task_id, fence), True):
-                self._executor.cancel(task_id, fence)
+        self._cancel([claimed for claimed in running if held.get(claimed, True)])
 
     def _hand_back_unknown(self) -> None:
         """A commit whose answer was lost may have claimed tasks that nobody here knows of."""
@@ -466,7 +480,7 @@ class Agent:
             held |= self._errands.held(tx, self.id)
         for (task_id, fence), attempt_id in held.items():
             if (task_id, fence) not in known:
-                result = TaskResult(task_id=task_id, fence=fence, outcome="stopped")
+                result = TaskResult(task_id=task_id, fence=fence, outcome="stopped", has_begun=False)
                 self._unreported.append(Report(attempt_id, result))
         self._may_hold_unknown = False
 
@@ -478,6 +492,9 @@ class Agent:
 
     def _now(self) -> int:
         return to_micros(self._clock.now())
+
+    def _seconds(self) -> float:
+        return self._clock.now().timestamp()
 
 
 def _give_up_dead_neighbours(tx: Transaction, now: int) -> None:

@@ -65,6 +65,10 @@ class Executor(Protocol):
         """Task id and fence of everything that was submitted and not reported yet."""
         ...
 
+    def waiting(self) -> list[tuple[int, int]]:
+        """Those of them that wait for a free slot. When they are cancelled, they have never begun."""
+        ...
+
     def close(self, grace_seconds: float) -> None:
         """Stop everything and let go of all processes. Results that are still out are lost."""
         ...

@@ -17,7 +17,7 @@ from headrace.definition import NOOP
 from headrace.executor.contract import Broker
 from headrace.executor.questions import answer
 from headrace.executor.shown import without_secrets
-from headrace.executor.verdicts import not_started, stopped, succeeded
+from headrace.executor.verdicts import not_begun, not_started, succeeded
 from headrace.handoff import (
     Ask,
     Channel,
@@ -68,7 +68,7 @@ class InlineExecutor:
     def cancel(self, task_id: int, fence: int) -> None:
         for request in [found for found in self._waiting if (found.task_id, found.fence) == (task_id, fence)]:
             self._waiting.remove(request)
-            self._results.append(stopped(request))
+            self._results.append(not_begun(request))
 
     def halt(self, number: signal.Signals) -> int:
         """There is no process that could be stopped."""
@@ -77,6 +77,10 @@ class InlineExecutor:
     def running(self) -> list[tuple[int, int]]:
         unreported: list[TaskRequest | TaskResult] = [*self._waiting, *self._results]
         return [(item.task_id, item.fence) for item in unreported]
+
+    def waiting(self) -> list[tuple[int, int]]:
+        """None: each poll runs everything."""
+        return []
 
     def close(self, grace_seconds: float) -> None:
         self._waiting.clear()

@@ -100,16 +100,19 @@ class LocalExecutor:
         elif attempt in self._backlog:
             self._backlog.remove(attempt)
             self._admitted += 1
-            self._report(attempt, verdicts.stopped(attempt.request))
+            self._report(attempt, verdicts.not_begun(attempt.request))
         else:
             self._fleet.zygote_of(attempt.request.source).waiting.remove(attempt)
-            self._report(attempt, verdicts.stopped(attempt.request))
+            self._report(attempt, verdicts.not_begun(attempt.request))
 
     def halt(self, number: signal.Signals) -> int:
         return self._fleet.halt(number)
 
     def running(self) -> list[tuple[int, int]]:
         return [*self._tries, *((result.task_id, result.fence) for result in self._results)]
+
+    def waiting(self) -> list[tuple[int, int]]:
+        return [attempt.key for attempt in self._backlog]
 
     def close(self, grace_seconds: float) -> None:
         self._backlog.clear()

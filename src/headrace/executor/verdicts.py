@@ -19,6 +19,11 @@ def stopped(request: TaskRequest) -> TaskResult:
     return TaskResult(task_id=request.task_id, fence=request.fence, outcome="stopped")
 
 
+def not_begun(request: TaskRequest) -> TaskResult:
+    """Nothing has happened for the request yet, and nothing will."""
+    return TaskResult(task_id=request.task_id, fence=request.fence, outcome="stopped", has_begun=False)
+
+
 def succeeded(request: TaskRequest) -> TaskResult:
     """The task has nothing to do."""
     return TaskResult(task_id=request.task_id, fence=request.fence, outcome="success")

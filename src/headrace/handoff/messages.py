@@ -153,6 +153,8 @@ class TaskResult(Data, frozen=True, kw_only=True):
     outcome: Literal["success", "failed", "skipped", "again", "deferred", "stopped"]
     """again: call me again after a while, in the same try · deferred: go on when a trigger has fired, in the same try ·
     stopped: ended because the agent was told to stop it."""
+    has_begun: bool = True
+    """stopped: False if no process has worked on it, so that there was no execution."""
     values: dict[str, msgspec.Raw] = {}
     """Named results (XCom), each already JSON."""
     lengths: dict[str, int] = {}

@@ -82,7 +82,7 @@ def _moves() -> tuple[Move, ...]:
         Move(s.QUEUED, s.FAILED, (a.AGENT, a.RESCUER, a.TIMER), "it could not be started and no try is left"),
         Move(s.QUEUED, s.UP_FOR_RETRY, (a.AGENT, a.RESCUER, a.TIMER), "it could not be started, another try is left"),
         Move(s.QUEUED, s.PLANNED, (a.AGENT, a.RESCUER, a.TIMER), "it could not be started; its handlers run first"),
-        Move(s.RUNNING, s.SCHEDULED, (a.AGENT,), "its agent stops cleanly and hands it back; the try is kept"),
+        Move(s.RUNNING, s.SCHEDULED, (a.AGENT,), "its agent hands it back: it stops, or has no slot; the try is kept"),
         Move(s.RUNNING, s.SUCCESS, (a.AGENT,), "the try succeeded"),
         Move(s.RUNNING, s.PLANNED, (a.AGENT, a.RESCUER, a.TIMER), "the try ended and added tasks that run first"),
         Move(s.RUNNING, s.SKIPPED, (a.AGENT,), "the try asked to be skipped"),

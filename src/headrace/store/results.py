@@ -80,6 +80,7 @@ def record_results(
     rows = [
         try_row(tasks[r.result.task_id], _TRY_STATES[r.result.outcome], r.result.error, r.log, graph.now)
         for r in accepted
+        if r.result.has_begun
     ]
     applied = []
     for report in accepted:

@@ -14,6 +14,7 @@ from typing import Literal, TypeVar
 
 from headrace.clock import Clock
 from headrace.errors import HeadraceError, StoreUnreachableError
+from headrace.executor.verdicts import not_begun
 from headrace.handoff import TaskRequest, TaskResult
 from headrace.store import Database, Store, Transaction
 from headrace.store.wakeups import Wakeups
@@ -124,12 +125,20 @@ class SimulatedExecutor:
     executions: dict[tuple[int, int], Execution]
     """Of all executors of the cluster."""
     present: dict[tuple[int, int], Execution] = field(default_factory=dict)
+    line: dict[tuple[int, int], TaskRequest] = field(default_factory=dict)
+    """What waits for a free slot."""
+    unbegun: list[TaskResult] = field(default_factory=list)
 
     def free_slots(self) -> int:
-        return self.slots - len(self.present)
+        return max(0, self.slots - len(self.present) - len(self.line))
 
     def submit(self, requests: Sequence[TaskRequest]) -> None:
-        for request in requests:
+        self.line.update(((request.task_id, request.fence), request) for request in requests)
+        self._begin()
+
+    def _begin(self) -> None:
+        while self.line and len(self.present) < self.slots:
+            request = self.line.pop(next(iter(self.line)))
             seconds, result = self.decide(request)
             execution = Execution(request, result, self.clock.now() + timedelta(seconds=seconds))
             self.present[execution.claim] = self.executions[execution.claim] = execution
@@ -140,7 +149,9 @@ class SimulatedExecutor:
         for execution in ended:
             del self.present[execution.claim]
             execution.is_delivered = True
-        return [execution.result for execution in ended]
+        self._begin()
+        unbegun, self.unbegun = self.unbegun, []
+        return [*unbegun, *(execution.result for execution in ended)]
 
     def wake(self) -> None:
         """Nobody waits here."""
@@ -148,13 +159,19 @@ class SimulatedExecutor:
     def cancel(self, task_id: int, fence: int) -> None:
         if (task_id, fence) in self.present:
             self.present[task_id, fence].stop(self.clock.now())
+        elif (task_id, fence) in self.line:
+            self.unbegun.append(not_begun(self.line.pop((task_id, fence))))
 
     def halt(self, number: signal.Signals) -> int:
         """The thread that would call it is not simulated."""
         return 0
 
     def running(self) -> list[tuple[int, int]]:
-        return list(self.present)
+        return [*self.present, *self.line, *((result.task_id, result.fence) for result in self.unbegun)]
+
+    def waiting(self) -> list[tuple[int, int]]:
+        return list(self.line)
 
     def close(self, grace_seconds: float) -> None:
+        self.line.clear()
         self.present.clear()

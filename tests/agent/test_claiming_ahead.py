@@ -1,0 +1,180 @@
+"""An agent whose tries are short takes the next tasks before it has slots for them, and keeps none of them waiting."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from headrace.agent import Agent, AgentOptions, Broker
+from headrace.agent.ahead import PATIENCE_SECONDS, SHORT_SECONDS, Ahead
+from headrace.clock import ManualClock, to_micros
+from headrace.definition import Node, Workflow
+from headrace.executor import InlineExecutor
+from headrace.handoff import TaskResult
+from headrace.store import (
+    NewRun,
+    Store,
+    create_run,
+    ensure_project,
+    latest_attempt,
+    list_tasks,
+    list_tries,
+    save_file,
+    set_pool,
+    start_queued_runs,
+)
+from headrace.testing.nodes import START
+from headrace.testing.simulated_faults import SimulatedExecutor
+
+SLOTS = 2
+LONG = 3600.0
+
+
+class Place:
+    """A store with a run of independent tasks, agents on it, and how long the tries of each task take."""
+
+    def __init__(self, url, folder):
+        self.store, self.folder = Store(url), folder
+        self.clock = ManualClock(START)
+        self.seconds = {}
+        self.executors = []
+
+    @property
+    def now(self):
+        return to_micros(self.clock.now())
+
+    def start_run(self, *keys, **fields):
+        def work(tx):
+            nodes = [Node(key="", kind="group"), *(Node(key=key, parent="", operator="x", **fields) for key in keys)]
+            flow = Workflow(name="w", language="python", nodes=tuple(nodes))
+            (saved,) = save_file(tx, ensure_project(tx, "p", "/", self.now), "w.py", "1", [flow], self.now)
+            run_id = create_run(tx, NewRun(saved.id, "r1"), self.now)
+            start_queued_runs(tx, saved.id, self.now)
+            return latest_attempt(tx, run_id)
+
+        self.attempt_id = self.store.transact(work)
+
+    def agent(self, name="one"):
+        executor = SimulatedExecutor(self.clock, self._decide, SLOTS, {})
+        self.executors.append(executor)
+        options = AgentOptions(slots=SLOTS, name=name, lease_seconds=10_000.0)
+        agent = Agent(self.store, self.clock, executor, InlineExecutor(Broker(self.store)), self.folder, options)
+        agent.start(renews_by_itself=False)
+        return agent
+
+    def _decide(self, request):
+        result = TaskResult(task_id=request.task_id, fence=request.fence, outcome="success")
+        return self.seconds.get(request.key, 0.0), result
+
+    def tasks(self, *states):
+        """The keys of tasks in these states."""
+        with self.store.read() as tx:
+            found = [one for one in list_tasks(tx, self.attempt_id) if one.kind == "task"]
+        return [one.key for one in found if one.state in states]
+
+    def tries(self):
+        with self.store.read() as tx:
+            tasks = [one for one in list_tasks(tx, self.attempt_id) if one.kind == "task"]
+            return {one.key: [(t.try_number, t.state) for t in list_tries(tx, one.id)] for one in tasks}
+
+
+@pytest.fixture
+def place(prepared_url, tmp_path):
+    place = Place(prepared_url, tmp_path)
+    yield place
+    place.store.dispose()
+
+
+def test_after_short_tries_as_many_more_are_taken_than_there_were(place):
+    place.start_run("a", "b", "c", "d", "e", "f", "g")
+    agent = place.agent()
+    agent.step(0.0)
+    assert place.tasks("running") == ["a", "b"]
+    agent.step(0.0)
+    assert place.tasks("success") == ["a", "b"]
+    assert place.tasks("running") == ["c", "d", "e", "f"]
+    assert len(place.executors[0].waiting()) == 2
+    for _ in range(3):
+        agent.step(0.0)
+    assert place.tasks("success") == ["a", "b", "c", "d", "e", "f", "g"]
+
+
+def test_after_long_tries_nothing_is_taken_ahead(place):
+    place.start_run("a", "b", "c", "d", "e")
+    place.seconds = dict.fromkeys("ab", SHORT_SECONDS * 2)
+    agent = place.agent()
+    agent.step(0.0)
+    place.clock.advance(timedelta(seconds=SHORT_SECONDS * 2))
+    agent.step(0.0)
+    assert place.tasks("running") == ["c", "d"]
+    assert place.executors[0].waiting() == []
+
+
+def test_what_waits_behind_long_tries_goes_back_and_another_agent_takes_it(place):
+    place.start_run("a", "b", "c", "d", "e", "f")
+    place.seconds = dict.fromkeys("cd", LONG)
+    one = place.agent()
+    one.step(0.0)
+    one.step(0.0)
+    assert place.tasks("running") == ["c", "d", "e", "f"]
+    place.clock.advance(timedelta(seconds=PATIENCE_SECONDS))
+    one.step(0.0)
+    one.step(0.0)
+    assert place.tasks("running") == ["c", "d"]
+    assert place.tasks("scheduled") == ["e", "f"]
+    two = place.agent("two")
+    two.step(0.0)
+    two.step(0.0)
+    assert place.tasks("success") == ["a", "b", "e", "f"]
+    # What was handed back had not begun, so it was no try.
+    assert place.tries()["e"] == place.tries()["f"] == [(1, "success")]
+
+
+def test_what_has_a_slot_by_then_is_not_handed_back(place):
+    place.start_run("a", "b", "c", "d", "e", "f")
+    agent = place.agent()
+    agent.step(0.0)
+    agent.step(0.0)
+    # The commit has taken long: the tries before them ended meanwhile, and nobody has looked yet.
+    place.clock.advance(timedelta(seconds=PATIENCE_SECONDS * 2))
+    agent.step(0.0)
+    agent.step(0.0)
+    assert place.tasks("success") == ["a", "b", "c", "d", "e", "f"]
+    assert all(tries == [(1, "success")] for tries in place.tries().values())
+
+
+def test_an_agent_that_is_told_to_stop_hands_back_at_once_what_has_not_begun(place):
+    place.start_run("a", "b", "c", "d", "e", "f")
+    place.seconds = dict.fromkeys("cd", LONG)
+    agent = place.agent()
+    agent.step(0.0)
+    agent.step(0.0)
+    assert len(place.executors[0].waiting()) == 2
+    agent.stop(0.0)
+    assert place.tasks("scheduled") == ["c", "d", "e", "f"]
+    assert {key: place.tries()[key] for key in "cdef"} == {
+        "c": [(1, "canceled")], "d": [(1, "canceled")], "e": [], "f": [],
+    }  # fmt: skip
+
+
+def test_what_is_taken_ahead_counts_for_every_limit(place):
+    place.store.transact(lambda tx: set_pool(tx, "three", 3))
+    place.start_run("a", "b", "c", "d", "e", "f", "g", pool="three")
+    agent = place.agent()
+    for _ in range(2):
+        agent.step(0.0)
+    assert len(place.tasks("running")) == 3
+
+
+def test_only_as_many_as_were_short_may_be_taken_ahead_and_no_more_than_the_slots():
+    ahead = Ahead(most=3)
+    ahead.submitted([(1, 1), (2, 1), (3, 1), (4, 1), (5, 1)], 10.0)
+    ahead.ended([(1, 1)], 10.0 + SHORT_SECONDS / 2)
+    assert ahead.room([]) == 1
+    ahead.ended([(2, 1), (3, 1), (4, 1), (9, 1)], 10.0 + SHORT_SECONDS / 2)
+    assert ahead.room([]) == 3 and ahead.room([(7, 1)]) == 2
+    ahead.ended([], 10.0 + SHORT_SECONDS / 2)
+    assert ahead.room([]) == 0
+    ahead.ended([(5, 1)], 10.0 + SHORT_SECONDS * 2)
+    assert ahead.room([]) == 0
