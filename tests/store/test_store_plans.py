@@ -11,6 +11,7 @@ import pytest
 import headrace.store
 from headrace.store.sql import Sql
 
+KINDS = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 GROWING = {"task", "run", "attempt", "event", "edge", "try", "value", "deadline"}
 """Tables that hold the whole history."""
 PRESENT = {
@@ -37,7 +38,7 @@ def statements() -> dict[str, Sql]:
         for module in pkgutil.iter_modules(headrace.store.__path__)
         if not module.ispkg
         for name, statement in vars(importlib.import_module(f"headrace.store.{module.name}")).items()
-        if isinstance(statement, Sql) and statement.postgres.split()[0] in ("SELECT", "INSERT", "UPDATE", "DELETE")
+        if isinstance(statement, Sql) and statement.postgres.split()[0] in KINDS
     }
 
 

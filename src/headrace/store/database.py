@@ -21,7 +21,7 @@ from headrace.errors import ConflictError, StoreError, StoreUnreachableError
 from headrace.metrics.catalogue import CONNECTIONS, DATABASE_ERRORS
 from headrace.store.outage import Outage
 from headrace.store.postgres_line import PostgresLine
-from headrace.store.sql import Check, Sql
+from headrace.store.sql import CHECK_FAILED, Sql
 from headrace.store.sqlite_line import SqliteLine
 
 T = TypeVar("T")
@@ -65,13 +65,11 @@ class Line(Protocol):
 
     has_answered: bool
 
-    def ask(self, statement: Sql, parameters: Mapping[str, Any], check: Check | None = None) -> Reply: ...
+    def ask(self, statement: Sql, parameters: Mapping[str, Any]) -> Reply: ...
 
-    def ask_each(self, statement: Sql, rows: Sequence[Any], check: Check | None = None) -> Reply: ...
+    def ask_each(self, statement: Sql, rows: Sequence[Any]) -> Reply: ...
 
     def flush(self) -> None: ...
-
-    def settle(self) -> None: ...
 
     def forget(self) -> None: ...
 
@@ -125,17 +123,14 @@ class Transaction:
         """Run a hot statement whose answer nobody needs."""
         self.ask(statement, parameters)
 
-    def write_each(self, statement: Sql, rows: Sequence[Any], check: Check | None = None) -> None:
-        """Run a statement that reads `ROWS(:rows)`, with structs or named tuples of plain values, or mappings.
+    def write_each(self, statement: Sql, rows: Sequence[Any]) -> None:
+        """Run a statement that reads `ROWS(:rows)`, with structs or named tuples of plain values, or mappings."""
+        self.ask_each(statement, rows)
 
-        `check` is told how many rows it changed, before the transaction ends.
-        """
-        self.ask_each(statement, rows, check)
-
-    def ask_each(self, statement: Sql, rows: Sequence[Any], check: Check | None = None) -> Reply:
+    def ask_each(self, statement: Sql, rows: Sequence[Any]) -> Reply:
         """As `write_each`, for a statement whose answer will be wanted."""
         self._database.statements += 1
-        return self._line.ask_each(statement, rows, check)
+        return self._line.ask_each(statement, rows)
 
     def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
         """Run a SQLAlchemy Core statement."""
@@ -156,7 +151,6 @@ class Transaction:
 
     def commit(self) -> None:
         self._database.commits += 1
-        self._line.settle()  # a check that fails must come before the commit, not with it
         self._line.ask(COMMIT, {}).changed()
 
     def rollback(self) -> None:
@@ -350,6 +344,8 @@ class Database:
         if not (isinstance(error, sa_errors.SQLAlchemyError) or _is_driver_error(original)):
             return None
         text = str(original).strip().split("\n")[0]
+        if getattr(original, "sqlstate", None) == CHECK_FAILED:
+            return ConflictError(f"somebody else was first in `{self.display_name}`: a row was changed meanwhile")
         if getattr(original, "sqlstate", None) in _CONFLICT_CODES or text.startswith("UNIQUE constraint failed"):
             return ConflictError(f"somebody else was first in `{self.display_name}`: {text}")
         if "database is locked" in text:

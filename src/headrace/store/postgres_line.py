@@ -12,8 +12,7 @@ from typing import Any
 
 import msgspec
 
-from headrace.errors import HeadraceError
-from headrace.store.sql import Check, Sql
+from headrace.store.sql import Sql
 
 _json = msgspec.json.Encoder()
 _Sent = tuple[str, list[bytes | None], "PostgresReply"]
@@ -28,10 +27,8 @@ _PIPELINE_ABORTED = 11
 class PostgresReply:
     """The answer to one statement. Asking for it sends whatever was kept back."""
 
-    def __init__(self, line: PostgresLine, check: Check | None) -> None:
+    def __init__(self, line: PostgresLine) -> None:
         self._line = line
-        self._check = check
-        self.is_checked = check is not None
         self._changed = 0
         self._rows: list[tuple[Any, ...]] = []
 
@@ -44,13 +41,11 @@ class PostgresReply:
         return self._changed
 
     def take(self, result: Any, transformer: Any) -> None:
-        """Keep what the server answered, and raise if the sender cannot live with it."""
+        """Keep what the server answered."""
         self._changed = result.command_tuples or 0
         if result.status == _TUPLES_OK:
             transformer.set_pgresult(result)
             self._rows = transformer.load_rows(0, result.ntuples, tuple)
-        if self._check is not None:
-            self._check(self._changed)
 
 
 class PostgresLine:
@@ -69,22 +64,17 @@ class PostgresLine:
         self.has_answered = False
         """Whether the server has reacted to anything since `forget`."""
 
-    def ask(self, statement: Sql, parameters: Mapping[str, Any], check: Check | None = None) -> PostgresReply:
-        """Send a statement, at the latest when its answer is asked for. `check` is told how many rows it changed."""
-        reply = PostgresReply(self, check)
+    def ask(self, statement: Sql, parameters: Mapping[str, Any]) -> PostgresReply:
+        """Send a statement, at the latest when its answer is asked for."""
+        reply = PostgresReply(self)
         values = [self._encoded(parameters[name]) for name in statement.postgres_parameters]
         self._waiting.append((statement.postgres, values, reply))
         return reply
 
-    def ask_each(self, statement: Sql, rows: Sequence[Any], check: Check | None = None) -> PostgresReply:
+    def ask_each(self, statement: Sql, rows: Sequence[Any]) -> PostgresReply:
         """Send a statement that reads these rows, at the latest when an answer is asked for."""
         named = [row._asdict() for row in rows] if isinstance(rows[0], tuple) else rows
-        return self.ask(statement, {"rows": _json.encode(named).decode()}, check)
-
-    def settle(self) -> None:
-        """Send what was kept back if somebody has to look at an answer before anything else may happen."""
-        if any(reply.is_checked for _, _, reply in self._waiting):
-            self.flush()
+        return self.ask(statement, {"rows": _json.encode(named).decode(), "row_count": len(rows)})
 
     def forget(self) -> None:
         """Send nothing of what was kept back."""
@@ -147,11 +137,8 @@ class PostgresLine:
 
     def _take(self, reply: PostgresReply) -> Exception | None:
         result, failure = self._result()
-        try:
-            if failure is None and result.status != _PIPELINE_ABORTED:
-                reply.take(result, self._transformer)
-        except HeadraceError as error:
-            failure = error
+        if failure is None and result.status != _PIPELINE_ABORTED:
+            reply.take(result, self._transformer)
         return failure
 
     def _result(self) -> tuple[Any, Exception | None]:

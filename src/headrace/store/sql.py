@@ -8,28 +8,37 @@ out on SQLite.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-
-Check = Callable[[int], None]
-"""Told how many rows a statement changed; raises if that is not what its sender can live with."""
+from collections.abc import Sequence
 
 _LIST = re.compile(r"IN :(\w+)\[\]")
 _ONLY = re.compile(r"\[\[(sqlite|postgres): (.*?)\]\]", re.DOTALL)
 _WITHOUT_ROWS = re.compile(
     r"\s*(BEGIN|COMMIT|ROLLBACK|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|ANALYZE|SET|\[\[postgres: NOTIFY)\b"
 )
+# Looked at by the server, so that the commit may travel with it: what fails is not followed by what was sent after it.
+_CHECKED = """
+    WITH changed AS ({} RETURNING 1)
+    SELECT 1 / CAST((SELECT count(*) FROM changed) = CAST(:row_count AS bigint) AS integer)
+    """
+CHECK_FAILED = "22012"
+"""PostgreSQL's code for a division by zero. No other statement divides."""
 _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
 
 
 class Sql:
     """One statement in both dialects."""
 
-    def __init__(self, text: str, *, rows: Sequence[tuple[str, str]] = ()) -> None:
-        """`rows` names the columns of `ROWS(:rows)` with their PostgreSQL types."""
+    def __init__(self, text: str, *, rows: Sequence[tuple[str, str]] = (), changes_all: bool = False) -> None:
+        """`rows` names the columns of `ROWS(:rows)` with their PostgreSQL types.
+
+        `changes_all`: it must change one row for each of them, or else the transaction fails with a ConflictError.
+        """
         # Known here, because asking a driver for it makes it describe every column of every answer.
         self.has_rows = _WITHOUT_ROWS.match(text) is None or "RETURNING" in text
+        self.changes_all = changes_all
         self.columns = tuple(name for name, _ in rows)
         self.sqlite = _for_sqlite(text, rows)
+        text = _CHECKED.format(text) if changes_all else text
         self.postgres, self.postgres_parameters = _for_postgres(text, rows)
 
     def render(self, dialect: str) -> str:

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from headrace.store.sql import Check, Sql
+from headrace.errors import ConflictError
+from headrace.store.sql import Sql
 
 _json = msgspec.json.Encoder()
 
@@ -40,8 +41,8 @@ class SqliteLine:
     def __init__(self, connection: Any) -> None:
         self._cursor = connection.cursor()
 
-    def ask(self, statement: Sql, parameters: Mapping[str, Any], check: Check | None = None) -> SqliteReply:
-        """Run a statement. `check` is told how many rows it changed."""
+    def ask(self, statement: Sql, parameters: Mapping[str, Any]) -> SqliteReply:
+        """Run a statement."""
         self._cursor.execute(
             statement.sqlite,
             {
@@ -49,12 +50,9 @@ class SqliteLine:
                 for name, value in parameters.items()
             },
         )
-        reply = SqliteReply(self._cursor.fetchall() if statement.has_rows else [], self._cursor.rowcount)
-        if check is not None:
-            check(reply.changed())
-        return reply
+        return SqliteReply(self._cursor.fetchall() if statement.has_rows else [], self._cursor.rowcount)
 
-    def ask_each(self, statement: Sql, rows: Sequence[Any], check: Check | None = None) -> SqliteReply:
+    def ask_each(self, statement: Sql, rows: Sequence[Any]) -> SqliteReply:
         """Run a statement once for each row: prepared once, it is faster than one that reads rows from JSON."""
         if isinstance(rows[0], Mapping):
             values: Iterable[Any] = ([_bound(row.get(name)) for name in statement.columns] for row in rows)
@@ -66,12 +64,10 @@ class SqliteLine:
         else:
             self._cursor.executemany(statement.sqlite, values)
             reply = SqliteReply([], self._cursor.rowcount)
-        if check is not None:
-            check(reply.changed())
+        if statement.changes_all and reply.changed() != len(rows):
+            missed = len(rows) - reply.changed()
+            raise ConflictError(f"somebody else was first: {missed} of {len(rows)} rows were changed meanwhile")
         return reply
-
-    def settle(self) -> None:
-        """Nothing is ever kept back."""
 
     def forget(self) -> None:
         """Nothing is ever kept back."""

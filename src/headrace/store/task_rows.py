@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import msgspec
 
-from headrace.errors import ConflictError
 from headrace.state import Edge, Event, State, Task
 from headrace.store.database import Transaction
 from headrace.store.sql import Sql
@@ -44,6 +42,7 @@ UPDATE_TASKS = Sql(
     WHERE task.id = r.id AND task.version = r.version
     """,
     rows=_typed(("id", "version", *CHANGING_COLUMNS)),
+    changes_all=True,
 )
 # Only claims look at it, so that nobody else carries it around: among equals the run of the earliest time goes first.
 _TURN = (
@@ -90,14 +89,9 @@ def update_tasks(tx: Transaction, tasks: Sequence[Task]) -> None:
     """
     if not tasks:
         return
-    tx.write_each(UPDATE_TASKS, tasks, partial(_all_changed, len(tasks)))
+    tx.write_each(UPDATE_TASKS, tasks)
     for task in tasks:
         task.version += 1
-
-
-def _all_changed(expected: int, changed: int) -> None:
-    if changed != expected:
-        raise ConflictError(f"{expected - changed} of {expected} tasks were changed by somebody else meanwhile")
 
 
 def insert_tasks(tx: Transaction, tasks: Sequence[Task], edges: Sequence[Edge]) -> None:

@@ -6,7 +6,7 @@ others. Between faults the checker compares what the store says with what may be
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
@@ -16,6 +16,7 @@ from headrace.clock import ManualClock, to_micros
 from headrace.handoff import errand_id, is_errand
 from headrace.scheduler import Pruner, Rescuer, Reviver, RunStarter, Service
 from headrace.store import Database, Report, RunGraph, Transaction, end_errand, record_results
+from headrace.store.sql import Sql
 from headrace.testing.endings import Endings
 from headrace.testing.invariants import Checker
 from headrace.testing.nodes import LEASE_SECONDS, START, Node, equip_agent, equip_scheduler
@@ -204,13 +205,13 @@ class Cluster:
         """On PostgreSQL agents claim while another transaction, which has read the tasks, is about to write them."""
         write = tx.write_each
 
-        def overtaken(statement: object, rows: object, check: object = None) -> None:
+        def overtaken(statement: Sql, rows: Sequence[object]) -> None:
             idle = [node for node in self.agents if self._only_claims(node)]
             if self.faults is not None and idle and self.random.random() < 0.5:
                 faults, self.faults = self.faults, None
                 self.step_agent(self.random.choice(idle))
                 self.faults = faults
-            write(statement, rows, check)  # type: ignore[arg-type]
+            write(statement, rows)
 
         object.__setattr__(tx, "write_each", overtaken)
 
