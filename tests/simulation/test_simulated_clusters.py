@@ -9,7 +9,7 @@ import pytest
 
 from headrace.agent import Agent
 from headrace.state import HELD
-from headrace.store import Store, agents, claims, ensure_project, new_runs, results, runs, task_rows
+from headrace.store import Store, agents, candidates, claims, ensure_project, new_runs, results, runs, task_rows, use
 from headrace.testing.simulation import SqliteArena, main, simulate, simulate_all, tell
 
 SEEDS = 60
@@ -57,9 +57,12 @@ def test_it_tells_when_results_are_taken_whatever_the_state(monkeypatch):
 
 
 def test_it_tells_when_a_running_task_can_be_claimed_again(monkeypatch):
-    patch_sql(monkeypatch, claims, "CANDIDATES", "task.state = 'scheduled'", "task.state IN ('scheduled', 'running')")
-    patch_sql(monkeypatch, claims, "TAKE", "state = 'scheduled'", "state IN ('scheduled', 'running')")
-    assert "but it was in `running`" in first_problem(range(50))
+    patch_sql(
+        monkeypatch, candidates, "CANDIDATES", "task.state = 'scheduled'", "task.state IN ('scheduled', 'running')"
+    )
+    monkeypatch.setattr(claims, "is_open", lambda candidate: True)
+    monkeypatch.setattr("headrace.state.claiming.check_move", lambda *_: None)
+    assert "an illegal move" in first_problem(range(50))
 
 
 def test_it_tells_when_tasks_are_taken_from_living_agents(monkeypatch):
@@ -69,7 +72,7 @@ def test_it_tells_when_tasks_are_taken_from_living_agents(monkeypatch):
 
 
 def test_it_tells_when_a_limit_is_not_kept(monkeypatch):
-    monkeypatch.setattr(claims._Use, "_pool_has_room", lambda use, *_: use._load() is not None)
+    monkeypatch.setattr(use.Use, "_pool_has_room", lambda one, *_: one._load() is not None)
     assert "slots," in first_problem(range(300))
 
 

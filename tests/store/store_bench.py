@@ -70,9 +70,9 @@ class Bench:
         with self.store.read() as tx:
             return latest_attempt(tx, run_id)
 
-    def pool(self, name: str, slots: int) -> None:
+    def pool(self, name: str, slots: int, **fields) -> None:
         with self.store.begin() as tx:
-            tx.execute(insert(pool).values(name=name, slots=slots))
+            tx.execute(insert(pool).values(name=name, slots=slots, **fields))
 
     def pause(self, workflow_id: int, is_paused: bool = True) -> None:
         with self.store.begin() as tx:

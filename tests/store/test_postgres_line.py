@@ -135,3 +135,16 @@ def test_a_connection_that_breaks_in_the_middle_is_told(store):
     with pytest.raises(StoreError, match="could not reach"):
         store.transact(work)
     assert count(store) == 0
+
+
+def test_an_answer_that_is_here_sends_nothing(store):
+    def work(tx):
+        first, second = tx.ask(COUNT), tx.ask(COUNT)
+        assert first.rows() == [(0,)]
+        add(tx, 1)
+        add(tx, 1)
+        assert second.rows() == [(0,)]  # the mistake is still here
+        tx.run(COUNT)
+
+    with pytest.raises(ConflictError, match="duplicate key"):
+        store.database.transact(work, tries=1)

@@ -42,6 +42,7 @@ from headrace.processes import is_alive, place
 from headrace.state import INLINE_QUEUE, Task
 from headrace.store import (
     Claim,
+    Claiming,
     Committed,
     LeaseKeeper,
     Report,
@@ -49,7 +50,7 @@ from headrace.store import (
     RunGraph,
     Store,
     Transaction,
-    claim_tasks,
+    apply_results,
     end_errand,
     extend_lease,
     follow_past,
@@ -59,7 +60,7 @@ from headrace.store import (
     record_results,
     register,
     resign,
-    start_queued_runs,
+    start_queued_runs_of,
 )
 
 _log = logging.getLogger("headrace.agent")
@@ -312,14 +313,17 @@ class Agent:
         graph = RunGraph(tx, self._now())
         self._errands.record(tx, [one for one in reports if is_errand(one.result.task_id)], graph.now)
         tries = [one for one in reports if not is_errand(one.result.task_id)]
-        committed = record_results(tx, graph, tries, self._options.max_tasks_per_run) if tries else None
-        if committed is not None:
-            self._start_waiting_runs(tx, graph, committed)
+        claiming = Claiming(tx, graph, self.id, self._attempts)
         may_claim = self._lease.is_safe and not self._is_draining and self._undead.isdisjoint(self._running)
-        free = self._free_slots() if may_claim else 0
+        free = self._free_slots()
+        room = free + self._ahead.room(self._executor.waiting())
+        ask = partial(self._ask, claiming, room, bool(tries)) if may_claim else _ask_nothing
+        committed = self._apply(tx, graph, tries, ask)
+        if graph.has_unsent_errands:
+            graph.flush()
         errands = self._errands.claim(tx, graph, self.id, free) if may_claim else []
-        free += self._ahead.room(self._executor.waiting()) - len(errands)
-        claims = self._claim(tx, graph, committed, free) if may_claim else []
+        claims = self._claim(claiming, room - len(errands)) if may_claim else []
+        graph.flush()
         graph.flush_events()
         self._has_nudged = graph.has_nudged
         if committed is not None:
@@ -329,6 +333,17 @@ class Agent:
         requests = self._requests.build(tx, claims, self._log_paths(tx, claims), self._options.kill_grace_seconds)
         return committed, [*errands, *requests]
 
+    def _apply(
+        self, tx: Transaction, graph: RunGraph, tries: Sequence[Report], ask: Callable[[], None]
+    ) -> Committed | None:
+        """Results in. What the rest of the transaction wants to know is asked for beside them."""
+        if not tries:
+            ask()
+            return None
+        committed = apply_results(tx, graph, tries, self._options.max_tasks_per_run, ask)
+        self._start_waiting_runs(tx, graph, committed)
+        return committed
+
     def _free_slots(self) -> int:
         return max(0, min(self._executor.free_slots(), self._options.slots - len(self._running)))
 
@@ -337,22 +352,26 @@ class Agent:
         ended = [graph.attempt(attempt_id) for attempt_id in committed.ended_attempts]
         for attempt in ended:
             tx.after_commit.append(partial(self.on_run_ended, attempt.run_id))
-        for workflow_id in sorted({attempt.workflow_id for attempt in ended if attempt.max_active_runs is not None}):
-            start_queued_runs(tx, workflow_id, graph.now)
+        workflow_ids = {attempt.workflow_id for attempt in ended if attempt.max_active_runs is not None}
+        if workflow_ids:
+            graph.flush()  # so that the runs that ended are not counted
+            start_queued_runs_of(tx, workflow_ids, graph.now, graph=graph)
 
-    def _claim(self, tx: Transaction, graph: RunGraph, committed: Committed | None, free: int) -> list[Claim]:
-        claims: list[Claim] = []
-        is_likely = committed is not None and committed.scheduled > 0
+    def _ask(self, claiming: Claiming, room: int, is_likely: bool) -> None:
         for queue in self._options.queues:
-            if len(claims) < free:
-                limit = free - len(claims)
-                claims += claim_tasks(tx, graph, self.id, queue, limit, self._attempts, is_likely)
+            if room > 0:
+                claiming.ask(queue, room, is_likely=is_likely)
         # Asked for only when it may be there: most workflows have no task without code that waits in the queue.
-        if committed is None or committed.scheduled_inline or self._had_inline:
-            inline = claim_tasks(tx, graph, self.id, INLINE_QUEUE, INLINE_BATCH, self._attempts)
-            self._had_inline = bool(inline)
-            claims += inline
-        return claims
+        if self._had_inline or not is_likely:
+            claiming.ask(INLINE_QUEUE, INLINE_BATCH)
+
+    def _claim(self, claiming: Claiming, room: int) -> list[Claim]:
+        claims: list[Claim] = []
+        for queue in self._options.queues:
+            claims += claiming.take(queue, room - len(claims))
+        inline = claiming.take(INLINE_QUEUE, INLINE_BATCH)
+        self._had_inline = bool(inline)
+        return claims + inline
 
     def _submit(self, requests: Sequence[TaskRequest]) -> None:
         if not self._lease.is_safe:
@@ -502,6 +521,10 @@ def _give_up_dead_neighbours(tx: Transaction, now: int) -> None:
     for agent_id, pid in live_processes(tx, place()):
         if pid != os.getpid() and not is_alive(pid):
             give_up(tx, agent_id, now)
+
+
+def _ask_nothing() -> None:
+    """What may not be claimed need not be asked for."""
 
 
 def _count(reports: Sequence[Report]) -> None:

@@ -4,6 +4,7 @@ Pure: no I/O, no clock, no randomness. It may import `definition`, `handoff` and
 """
 
 from headrace.state.advance import Advance
+from headrace.state.claiming import take
 from headrace.state.counting import tally_of
 from headrace.state.dates import for_time
 from headrace.state.deadlines import (
@@ -97,6 +98,7 @@ __all__ = [
     "retry_delay_seconds",
     "source_keys",
     "source_of",
+    "take",
     "tally_of",
     "vetted",
     "was_met",

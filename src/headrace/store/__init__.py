@@ -70,7 +70,7 @@ from headrace.store.backfills import (
     runs_at,
     set_backfill_paused,
 )
-from headrace.store.claims import Claim, claim_tasks
+from headrace.store.claims import Claim, Claiming, claim_tasks
 from headrace.store.database import Database, Transaction
 from headrace.store.deadline_reading import MissRow, list_misses
 from headrace.store.deadlines import note_sent, serve_due_deadlines
@@ -189,7 +189,7 @@ from headrace.store.reading import (
     workflows_named,
 )
 from headrace.store.requests import Requests, RunInfo
-from headrace.store.results import Committed, Report, record_results
+from headrace.store.results import Committed, Report, apply_results, record_results
 from headrace.store.run_endings import RunEndings
 from headrace.store.run_graph import RunGraph
 from headrace.store.runs import (
@@ -286,6 +286,7 @@ __all__ = [
     "Claim",
     "ClaimedErrand",
     "ClaimedTrigger",
+    "Claiming",
     "Committed",
     "Database",
     "Definitions",
@@ -343,6 +344,7 @@ __all__ = [
     "add_missing_pools",
     "adopt_run",
     "answer_question",
+    "apply_results",
     "archive_content",
     "asset_names",
     "asset_owner",

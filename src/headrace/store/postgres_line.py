@@ -25,23 +25,29 @@ _PIPELINE_ABORTED = 11
 
 
 class PostgresReply:
-    """The answer to one statement. Asking for it sends whatever was kept back."""
+    """The answer to one statement. Asking for it sends whatever was kept back, unless it is there already."""
 
     def __init__(self, line: PostgresLine) -> None:
         self._line = line
+        self._is_here = False
         self._changed = 0
         self._rows: list[tuple[Any, ...]] = []
 
     def rows(self) -> list[tuple[Any, ...]]:
-        self._line.flush()
+        self._wait()
         return self._rows
 
     def changed(self) -> int:
-        self._line.flush()
+        self._wait()
         return self._changed
+
+    def _wait(self) -> None:
+        if not self._is_here:
+            self._line.flush()
 
     def take(self, result: Any, transformer: Any) -> None:
         """Keep what the server answered."""
+        self._is_here = True
         self._changed = result.command_tuples or 0
         if result.status == _TUPLES_OK:
             transformer.set_pgresult(result)

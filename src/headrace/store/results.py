@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -63,18 +63,32 @@ class Committed(NamedTuple):
 def record_results(
     tx: Transaction, graph: RunGraph, reports: Sequence[Report], max_tasks: int | None = None
 ) -> Committed:
-    """Apply results and advance the runs that they belong to. The caller flushes the graph's events.
+    """Apply results and write what follows from them. The caller flushes the graph's events."""
+    committed = apply_results(tx, graph, reports, max_tasks)
+    graph.flush()
+    return committed
 
-    `max_tasks` is how many tasks a run may have; a result that would add more is a failure.
+
+def apply_results(
+    tx: Transaction,
+    graph: RunGraph,
+    reports: Sequence[Report],
+    max_tasks: int | None = None,
+    asking: Callable[[], None] | None = None,
+) -> Committed:
+    """Apply results and advance the runs that they belong to. The caller flushes the graph and its events.
+
+    `max_tasks` is how many tasks a run may have; a result that would add more is a failure. `asking` is called for
+    questions that are to travel with the first ones.
     """
     attempts = {report.attempt_id for report in reports}
-    ended = graph.load_with_parents([report.result.task_id for report in reports], locking=attempts)
+    ended = graph.load_with_parents([report.result.task_id for report in reports], locking=attempts, asking=asking)
     tasks = {task.id: task for task in ended}
     accepted, stale = _sort_out(tasks, reports)
     accepted = [r._replace(result=vetted(graph, tasks[r.result.task_id], r.result)) for r in accepted]
     if max_tasks is not None:
         accepted = list(_fitting(tx, accepted, max_tasks))
-    write_values(tx, [(tasks[report.result.task_id], report.result) for report in accepted])
+    graph.note_stores(write_values(tx, [(tasks[report.result.task_id], report.result) for report in accepted]))
     advance = Advance(graph)
     # Read before the result is applied: a retry without delay has moved the task on by the time it is written.
     rows = [
@@ -91,7 +105,6 @@ def record_results(
     _emit_events(tx, applied, graph.now)
     write_tries(tx, rows)
     advance.settle()
-    graph.flush()
     return _committed(advance, stale)
 
 
@@ -194,8 +207,8 @@ def write_tries(tx: Transaction, rows: Sequence[dict[str, Any]]) -> None:
         tx.write_each(INSERT_TRIES, rows)
 
 
-def write_values(tx: Transaction, accepted: Sequence[tuple[Task, TaskResult]]) -> None:
-    """Store what executions leave behind for others."""
+def write_values(tx: Transaction, accepted: Sequence[tuple[Task, TaskResult]]) -> set[int]:
+    """Store what executions leave behind for others. Returns the attempts in which some left parameters."""
     rows: list[dict[str, Any]] = []
     with_stores: set[int] = set()
     for task, result in accepted:
@@ -216,6 +229,7 @@ def write_values(tx: Transaction, accepted: Sequence[tuple[Task, TaskResult]]) -
         tx.write_each(UPSERT_VALUES, rows)
     if with_stores:
         tx.write(MARK_STORES, {"ids": sorted(with_stores), "yes": True})
+    return with_stores
 
 
 def _emit_events(tx: Transaction, applied: Sequence[tuple[Task, TaskResult]], now: int) -> None:

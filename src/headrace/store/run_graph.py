@@ -6,8 +6,8 @@ is the only one that advances it; agents that claim tasks at the same time are f
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from headrace.definition import Deferral, Node, Workflow
 from headrace.handoff import RETURN_VALUE, Errand
@@ -44,7 +44,10 @@ from headrace.store.trigger_rows import insert_triggers, release_triggers
 LOCK_ATTEMPTS = Sql(
     """
     SELECT id, run_id, workflow_id, workflow_version_id, state, is_cancel_requested, growth, root_id,
-           started_at, ended_at, reason, max_active_runs, resumes_attempt_id, plan
+           started_at, ended_at, reason, max_active_runs, resumes_attempt_id, plan,
+           max_active_tasks, max_active_tasks_scope, has_stores,
+           (SELECT coalesce(run.logical_at, run.run_after) FROM run WHERE run.id = attempt.run_id),
+           (SELECT workflow.is_paused FROM workflow WHERE workflow.id = attempt.workflow_id)
     FROM attempt WHERE id IN :ids[] ORDER BY id [[postgres: FOR UPDATE]]
     """
 )
@@ -113,6 +116,20 @@ NEW_IDS_POSTGRES = Sql("SELECT nextval('task_id_seq') FROM generate_series(1, :c
 NEW_IDS_SQLITE = Sql("UPDATE counter SET next = next + :count WHERE name = 'task' RETURNING next")
 
 
+_OF_ATTEMPT = 13
+"""How many columns of LOCK_ATTEMPTS are fields of `Attempt`; then comes the plan, then the terms."""
+
+
+class Terms(NamedTuple):
+    """What it depends on whether an attempt's tasks may be claimed, and when."""
+
+    max_active_tasks: int | None
+    max_active_tasks_scope: str
+    has_stores: bool
+    turn_at: int
+    is_paused: bool
+
+
 class RunGraph:
     """Implements `state.Graph` on a transaction. Call `flush()` before the transaction ends."""
 
@@ -124,6 +141,9 @@ class RunGraph:
         self._now = now
         self._attempts: dict[int, Attempt] = {}
         self._plans: dict[int, str | None] = {}
+        self._terms: dict[int, Terms] = {}
+        self._with_stores: set[int] = set()
+        self._scheduled: dict[int, None] = {}
         self._tasks: dict[int, Task] = {}
         self._dirty: dict[int, Task] = {}
         self._added: dict[int, Task] = {}
@@ -158,6 +178,11 @@ class RunGraph:
         return self._has_sent_errands
 
     @property
+    def has_unsent_errands(self) -> bool:
+        """Whether there are errands that the next flush will write."""
+        return bool(self._errands)
+
+    @property
     def has_timers(self) -> bool:
         """Whether some task now waits for a time, which a scheduler must know of."""
         return any(event.after in TIMED for event in self._events)
@@ -170,19 +195,54 @@ class RunGraph:
         """What was asked for when the attempt was made."""
         return plan_from_json(self._plans.get(attempt_id))
 
-    def load_with_parents(self, ids: Collection[int], *, locking: Iterable[int] = ()) -> list[Task]:
+    def terms(self, attempt_id: int) -> Terms | None:
+        """On which the tasks of an attempt that was locked may be claimed."""
+        return self._terms.get(attempt_id)
+
+    def scheduled(self) -> list[Task]:
+        """What was scheduled by this transaction and still is."""
+        tasks = [self._tasks[task_id] for task_id in self._scheduled]
+        return [task for task in tasks if task.state is State.SCHEDULED and not task.is_superseded]
+
+    @property
+    def written_moves(self) -> int:
+        """How many events there were when everything was last written."""
+        return self._seen_events
+
+    def moved(self, since: int) -> list[tuple[Task, str | None]]:
+        """The tasks that have changed their state after so many events, each with the state that it had before."""
+        before: dict[int, str | None] = {}
+        for event in self._events[since:]:
+            if event.task_id is not None:
+                before.setdefault(event.task_id, event.before)
+        return [(self._tasks[task_id], state) for task_id, state in before.items()]
+
+    def note_stores(self, attempt_ids: Iterable[int]) -> None:
+        """Tasks of these attempts have left parameters for others."""
+        self._with_stores.update(attempt_ids)
+
+    def has_stores(self, task: Task) -> bool:
+        """Whether it was noted that some task of the same attempt has left parameters."""
+        return task.attempt_id in self._with_stores
+
+    def load_with_parents(
+        self, ids: Collection[int], *, locking: Iterable[int] = (), asking: Callable[[], None] | None = None
+    ) -> list[Task]:
         """Read tasks that end, with the parents and the downstream tasks that will hear of it.
 
         The attempts in `locking` are locked first. Sent together: the server reads the tasks when it has the lock.
+        `asking` is called before anything is sent, for whoever has to ask for more at once.
         """
         ids, locking = list(ids), list(locking)
         locked = self._ask_to_lock(locking) if locking else None
         tasks = self._tx.ask(TASKS_AND_PARENTS, {"ids": ids})
         downstream = self._tx.ask(DOWNSTREAM, {"ids": ids})
+        if asking is not None:
+            asking()
         if locked is not None:
             self._take_locked(locked)
         for row in tasks.rows():
-            self._known(to_task(row))
+            self.known(to_task(row))
         self._link(ids, downstream)
         return [self._tasks[task_id] for task_id in ids if task_id in self._tasks]
 
@@ -191,8 +251,9 @@ class RunGraph:
 
     def _take_locked(self, locked: Reply) -> None:
         for row in locked.rows():
-            self._attempts[row[0]] = Attempt(*row[:-1])
-            self._plans[row[0]] = row[-1]
+            self._attempts[row[0]] = Attempt(*row[:_OF_ATTEMPT])
+            self._plans[row[0]] = row[_OF_ATTEMPT]
+            self._terms[row[0]] = Terms(*row[_OF_ATTEMPT + 1 :])
 
     # ---- state.Graph -------------------------------------------------------------------------------------------
 
@@ -225,7 +286,7 @@ class RunGraph:
         missing = [task_id for task_id in ids if task_id not in self._tasks]
         if missing:
             for row in self._tx.run(TASKS, {"ids": missing}):
-                self._known(to_task(row))
+                self.known(to_task(row))
         return [self._tasks[task_id] for task_id in ids]
 
     def downstream(self, ids: Collection[int]) -> list[Link]:
@@ -241,7 +302,7 @@ class RunGraph:
 
     def upstream(self, ids: Collection[int]) -> list[Link]:
         rows = self._tx.run(UPSTREAM, {"ids": list(ids)})
-        links = [Link(near_id, self._known(to_task(row)), bool(is_setup)) for near_id, is_setup, *row in rows]
+        links = [Link(near_id, self.known(to_task(row)), bool(is_setup)) for near_id, is_setup, *row in rows]
         wanted = set(ids)
         links += [Link(e.downstream_id, self._tasks[e.upstream_id], e.is_setup) for e in self._edges if e[1] in wanted]
         return [link for link in links if not link.far.is_superseded]
@@ -250,7 +311,7 @@ class RunGraph:
         stored = [task_id for task_id in ids if task_id not in self._added]
         found: list[Task] = []
         if stored:
-            found = [self._known(to_task(row)) for row in self._tx.run(CHILDREN, {"ids": stored})]
+            found = [self.known(to_task(row)) for row in self._tx.run(CHILDREN, {"ids": stored})]
         for task_id in ids:
             found += [self._tasks[child_id] for child_id in self._children.get(task_id, ())]
         return [task for task in found if not task.is_superseded]
@@ -261,17 +322,17 @@ class RunGraph:
         stored = [task_id for task_id in mapped_ids if task_id not in self._added]
         if stored:
             rows = self._tx.run(INSTANCES, {"ids": stored, "indexes": list(indexes)})
-            found += [self._known(to_task(row)) for row in rows]
+            found += [self.known(to_task(row)) for row in rows]
         return [task for task in found if not task.is_superseded]
 
     def by_key(self, attempt_id: int, keys: Collection[str]) -> list[Task]:
         rows = self._tx.run(BY_KEY, {"attempt_id": attempt_id, "keys": list(keys)})
-        found = [self._known(to_task(row)) for row in rows]
+        found = [self.known(to_task(row)) for row in rows]
         found += [task for task in self._added.values() if task.attempt_id == attempt_id and _is_called(task, keys)]
         return [task for task in found if not task.is_superseded]
 
     def unfinished(self, attempt_id: int) -> list[Task]:
-        tasks = [self._known(to_task(row)) for row in self._tx.run(OF_ATTEMPT, {"attempt_id": attempt_id})]
+        tasks = [self.known(to_task(row)) for row in self._tx.run(OF_ATTEMPT, {"attempt_id": attempt_id})]
         return [task for task in tasks if task.state not in FINISHED]
 
     def map_sources(self, attempt_id: int, keys: Collection[str]) -> dict[str, MapSource]:
@@ -346,6 +407,8 @@ class RunGraph:
         self._events.append(event)
         if event.before == State.DEFERRED:
             self._released.append(event)
+        if event.after == State.SCHEDULED and event.task_id is not None:
+            self._scheduled[event.task_id] = None
 
     def send(self, task: Task, errand: Errand) -> None:
         # As it is now: a retry without delay has the next number by the time this is written.
@@ -433,9 +496,10 @@ class RunGraph:
     def _link(self, ids: Iterable[int], downstream: Reply) -> None:
         self._downstream.update((task_id, []) for task_id in ids)
         for upstream_id, is_setup, *row in downstream.rows():
-            self._downstream[upstream_id].append(Link(upstream_id, self._known(to_task(row)), bool(is_setup)))
+            self._downstream[upstream_id].append(Link(upstream_id, self.known(to_task(row)), bool(is_setup)))
 
-    def _known(self, task: Task) -> Task:
+    def known(self, task: Task) -> Task:
+        """The task as this transaction has it, which is this one if it has none yet."""
         return self._tasks.setdefault(task.id, task)
 
     def _link_unwritten(self, ids: set[int]) -> None:

@@ -73,13 +73,16 @@ def start_queued_runs(tx: Transaction, workflow_id: int, now: int, limit: int = 
 
 
 def start_queued_runs_of(
-    tx: Transaction, workflow_ids: Collection[int], now: int, limit: int = 100
+    tx: Transaction, workflow_ids: Collection[int], now: int, limit: int = 100, graph: RunGraph | None = None
 ) -> Committed | None:
-    """As `start_queued_runs`, for many workflows at once; `limit` is for each of them."""
+    """As `start_queued_runs`, for many workflows at once; `limit` is for each of them.
+
+    With `graph`: the transaction goes on with it, and knows what was scheduled.
+    """
     lanes = _lanes(tx, workflow_ids, now, limit)
     if not lanes:
         return None
-    graph = RunGraph(tx, now)
+    graph = graph or RunGraph(tx, now)
     graph.lock(attempt_id for lane in lanes for attempt_id in lane.attempt_ids)
     tx.shared(Definitions).load(tx, [attempt.workflow_version_id for attempt in graph.attempts])
     running = [(lane, _ask_running(tx, lane, graph.attempt(lane.attempt_ids[0]))) for lane in lanes]

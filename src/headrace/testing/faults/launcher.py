@@ -11,7 +11,7 @@ import os
 import runpy
 import socket
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, tzinfo
 from types import ModuleType
 
@@ -25,10 +25,10 @@ from headrace.store import (
     Report,
     RunGraph,
     Transaction,
+    apply_results,
     create_runs,
     extend_lease,
     held_tasks,
-    record_results,
     results,
     store,
 )
@@ -85,12 +85,14 @@ def tell_twice() -> None:
     """Every result is told twice at once, and again with later ones: what a network may do that answers too late."""
     earlier: deque[Report] = deque(maxlen=_REPEATED)
 
-    def record(tx: Transaction, graph: RunGraph, reports: Sequence[Report], max_tasks: int | None = None) -> Committed:
+    def apply(
+        tx: Transaction, graph: RunGraph, reports: Sequence[Report], max_tasks: int, asking: Callable[[], None]
+    ) -> Committed:
         told = [*earlier, *reports, *reports]
         earlier.extend(reports)
-        return record_results(tx, graph, told, max_tasks)
+        return apply_results(tx, graph, told, max_tasks, asking)
 
-    _replace(agent, "record_results", record)
+    _replace(agent, "apply_results", apply)
 
 
 def _replace(module: ModuleType, name: str, value: object) -> None:

@@ -1,0 +1,149 @@
+"""One transaction records results and takes the next tasks: of those that it scheduled itself and of all others."""
+
+from __future__ import annotations
+
+import pytest
+from store_bench import Bench, flow, node, report
+
+from headrace.definition import Deferral
+from headrace.state import Task
+from headrace.store import Claim, Claiming, Report, RunGraph, apply_results, resign
+from headrace.store.postgres_line import PostgresLine
+
+
+def turn(bench: Bench, agent_id: int, reports: list[Report], limit: int, attempt_ids=None) -> list[Claim]:
+    """What an agent does in one transaction."""
+
+    def work(tx):
+        graph = RunGraph(tx, bench.now)
+        claiming = Claiming(tx, graph, agent_id, attempt_ids)
+        ask = lambda: claiming.ask("default", limit, is_likely=True)  # noqa: E731
+        apply_results(tx, graph, reports, None, ask)
+        claims = claiming.take("default", limit)
+        graph.flush()
+        graph.flush_events()
+        return claims
+
+    return bench.store.transact(work)
+
+
+def keys(claims: list[Claim]) -> list[str]:
+    return [task.name for task, _ in claims]
+
+
+def claim_one(bench: Bench, agent_id: int) -> Task:
+    (task,) = bench.claim(agent_id, limit=1)
+    return task
+
+
+def test_what_the_results_schedule_is_written_once_as_running(bench):
+    attempt_id = bench.start(flow(node("a"), node("b", "a")))
+    agent_id = bench.agent()
+    claims = turn(bench, agent_id, [report(claim_one(bench, agent_id))], 1)
+    assert keys(claims) == ["b"]
+    stored = bench.tasks(attempt_id)["b"]
+    assert stored == claims[0].task
+    assert (stored.state, stored.agent_id, stored.fence, stored.started_at) == ("running", agent_id, 1, bench.now)
+    story = [(before, after) for task_id, before, after in bench.events(attempt_id) if task_id == stored.id]
+    assert story == [("none", "scheduled"), ("scheduled", "queued"), ("queued", "running")]
+    assert stored.version == 1
+
+
+def test_both_kinds_are_taken_in_one_order(bench):
+    bench.start(flow(node("a", priority=9), node("b", "a", priority=5), node("c", priority=7), node("d", priority=3)))
+    agent_id = bench.agent()
+    a = claim_one(bench, agent_id)
+    assert a.key == "a"
+    assert keys(turn(bench, agent_id, [report(a)], 3)) == ["c", "b", "d"]
+
+
+def test_what_is_not_known_yet_comes_before_what_was_just_scheduled(bench):
+    """Those asked for first are held back by a limit; the others behind them still have a higher priority."""
+    bench.pool("none", 0)
+    full = [node(f"f{number}", priority=8, pool="none") for number in range(3)]
+    bench.start(flow(node("a", priority=9), *full, node("b", "a", priority=1), node("c", priority=5)))
+    agent_id = bench.agent()
+    assert keys(turn(bench, agent_id, [report(claim_one(bench, agent_id))], 1)) == ["c"]
+
+
+def test_the_slot_of_what_ends_is_free_for_what_comes_next(bench):
+    bench.pool("one", 1)
+    bench.start(flow(node("a", pool="one"), node("b", pool="one"), node("c", "a", pool="one")))
+    agent_id = bench.agent()
+    a = claim_one(bench, agent_id)
+    assert bench.claim(agent_id) == []
+    assert keys(turn(bench, agent_id, [report(a)], 5)) == ["b"]
+
+
+def test_a_run_has_no_more_active_tasks_than_it_may(bench):
+    bench.start(flow(node("a"), node("b"), node("c"), node("d", "a"), max_active_tasks=2))
+    agent_id = bench.agent()
+    a, b = bench.claim(agent_id)
+    assert keys(turn(bench, agent_id, [report(a)], 5)) == ["c"]
+    assert keys(turn(bench, agent_id, [report(b)], 5)) == ["d"]
+
+
+def test_what_begins_to_wait_for_a_trigger_still_counts_for_its_own_limit(bench):
+    bench.start(flow(node("a", max_active_per_workflow=1)))
+    agent_id = bench.agent()
+    a = claim_one(bench, agent_id)
+    bench.start(flow(node("a", max_active_per_workflow=1)), key="r2")
+    deferred = report(a, "deferred", deferral=Deferral(trigger="a.Trigger"))
+    assert turn(bench, agent_id, [deferred], 5) == []
+
+
+def test_a_pool_that_counts_deferred_tasks_counts_those_that_begin_to_wait(bench):
+    bench.pool("one", 1, includes_deferred=True)
+    bench.start(flow(node("a", pool="one"), node("b", pool="one")))
+    agent_id = bench.agent()
+    deferred = report(claim_one(bench, agent_id), "deferred", deferral=Deferral(trigger="a.Trigger"))
+    assert turn(bench, agent_id, [deferred], 5) == []
+
+
+def test_nothing_of_a_paused_workflow_is_taken_unless_its_attempt_is_served(bench):
+    attempt_id = bench.start(flow(node("a"), node("b", "a"), node("c", "b")))
+    agent_id = bench.agent()
+    a = claim_one(bench, agent_id)
+    bench.pause(1)
+    assert turn(bench, agent_id, [report(a)], 5) == []
+    bench.pause(1, is_paused=False)
+    b = claim_one(bench, agent_id)
+    bench.pause(1)
+    assert keys(turn(bench, agent_id, [report(b)], 5, {attempt_id})) == ["c"]
+
+
+def test_other_queues_and_attempts_are_left_alone(bench):
+    attempt_id = bench.start(flow(node("a"), node("b", "a", queue="gpu"), node("c", "b")))
+    agent_id = bench.agent()
+    assert turn(bench, agent_id, [report(claim_one(bench, agent_id))], 5) == []
+    (b,) = bench.claim(agent_id, queue="gpu")
+    assert turn(bench, agent_id, [report(b)], 5, {attempt_id + 1}) == []
+
+
+def test_an_agent_that_was_given_up_takes_nothing_of_what_its_results_schedule(bench):
+    attempt_id = bench.start(flow(node("a"), node("b", "a")))
+    agent_id = bench.agent()
+    a = claim_one(bench, agent_id)
+    bench.store.transact(lambda tx: resign(tx, agent_id, bench.now))
+    assert turn(bench, agent_id, [report(a)], 5) == []
+    assert bench.states(attempt_id) == {"a": "success", "b": "scheduled"}
+
+
+def test_what_a_result_left_for_others_is_known_to_what_is_taken_with_it(bench):
+    bench.start(flow(node("a"), node("b", "a")))
+    agent_id = bench.agent()
+    (claim,) = turn(bench, agent_id, [report(claim_one(bench, agent_id), store={"x": 1})], 1)
+    assert claim.has_stores
+
+
+def test_on_postgresql_it_takes_two_trips(bench, monkeypatch):
+    if bench.store.database.dialect == "sqlite":
+        pytest.skip("SQLite has no trips")
+    bench.start(flow(node("a"), node("b", "a"), node("c", "b")))
+    agent_id = bench.agent()
+    (b,) = turn(bench, agent_id, [report(claim_one(bench, agent_id))], 1)
+    trips, exchange = [], PostgresLine._exchange
+    monkeypatch.setattr(PostgresLine, "_exchange", lambda line, sent: trips.append(len(sent)) or exchange(line, sent))
+    (c,) = turn(bench, agent_id, [report(b.task)], 1)
+    assert c.task.key == "c"
+    assert len(trips) == 2
