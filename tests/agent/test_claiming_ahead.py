@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from headrace.agent import Agent, AgentOptions, Broker
-from headrace.agent.ahead import PATIENCE_SECONDS, SHORT_SECONDS, Ahead
+from headrace.agent.ahead import LEAST, PATIENCE_SECONDS, SHORT_SECONDS, Ahead
 from headrace.clock import ManualClock, to_micros
 from headrace.definition import Node, Workflow
 from headrace.executor import InlineExecutor
@@ -167,8 +167,8 @@ def test_what_is_taken_ahead_counts_for_every_limit(place):
     assert len(place.tasks("running")) == 3
 
 
-def test_only_as_many_as_were_short_may_be_taken_ahead_and_no_more_than_the_slots():
-    ahead = Ahead(most=3)
+def test_only_as_many_as_were_short_may_be_taken_ahead():
+    ahead = Ahead(slots=3)
     ahead.submitted([(1, 1), (2, 1), (3, 1), (4, 1), (5, 1)], 10.0)
     ahead.ended([(1, 1)], 10.0 + SHORT_SECONDS / 2)
     assert ahead.room([]) == 1
@@ -178,3 +178,11 @@ def test_only_as_many_as_were_short_may_be_taken_ahead_and_no_more_than_the_slot
     assert ahead.room([]) == 0
     ahead.ended([(5, 1)], 10.0 + SHORT_SECONDS * 2)
     assert ahead.room([]) == 0
+
+
+@pytest.mark.parametrize(("slots", "most"), [(1, LEAST), (LEAST + 2, LEAST + 2)])
+def test_no_more_are_taken_ahead_than_there_are_slots_or_a_handful(slots, most):
+    ahead, many = Ahead(slots), [(number, 1) for number in range(100)]
+    ahead.submitted(many, 10.0)
+    ahead.ended(many, 10.0)
+    assert ahead.room([]) == most

@@ -70,8 +70,10 @@ INLINE_BATCH = 1000
 
 
 _CROWD = 2
-_GATHER_SECONDS = 0.003
-"""With at least so many tries under way, and results that come faster than this, they are committed together."""
+"""With at least so many other tries under way, results that come fast are committed together."""
+_GATHER_SECONDS = (0.003, 0.02)
+"""For that they are waited for as long as the last transaction took, within these bounds: the more it costs, because
+the database is slow or others hold its locks, the more of them share the next one."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,7 @@ class Agent:
         self._is_draining = False
         self._had_inline = False
         self._committed_at = 0.0
+        self._gather_seconds = _GATHER_SECONDS[0]
         self._has_nudged = False
         self._may_hold_unknown = False
         self._lease_until = 0
@@ -252,9 +255,9 @@ class Agent:
     def _gather(self, present: int) -> list[TaskResult]:
         """Under load, wait a moment for results that are about to arrive: one transaction serves them all."""
         under_way = len(self._running) - present
-        if under_way < _CROWD or time.monotonic() - self._committed_at > _GATHER_SECONDS:
+        if under_way < _CROWD or time.monotonic() - self._committed_at > self._gather_seconds:
             return []
-        until = time.monotonic() + _GATHER_SECONDS
+        until = time.monotonic() + self._gather_seconds
         gathered: list[TaskResult] = []
         while present + len(gathered) < under_way and (left := until - time.monotonic()) > 0:
             gathered += self._executor.poll(left)
@@ -269,6 +272,7 @@ class Agent:
         reports, began = self._unreported, time.perf_counter()
         committed, requests = self._store.transact(lambda tx: self._transact(tx, reports))
         self._unreported = self._unreported[len(reports) :]
+        self._gather_seconds = min(max(time.perf_counter() - began, _GATHER_SECONDS[0]), _GATHER_SECONDS[1])
         tick_ended("agent", began, len(reports))
         stale = committed.stale if committed is not None else []
         _count([report for report in reports if report not in stale] if stale else reports)

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 Claimed = tuple[int, int]
 """Task id and fence."""
 
+LEAST = 8
+"""So many may be taken ahead even by an agent with fewer slots: the fewer it has, the more commits it needs."""
 SHORT_SECONDS = 0.05
 """Tries that took no longer are followed by others like them, or so one hopes …"""
 PATIENCE_SECONDS = 0.1
@@ -21,8 +23,8 @@ PATIENCE_SECONDS = 0.1
 class Ahead:
     """Told of every try that is submitted and every one that has ended, with the seconds of some clock."""
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, slots: int) -> None:
+        self._most = max(slots, LEAST)
         self._submitted_at: dict[Claimed, float] = {}
         self._short = 0
 
