@@ -389,8 +389,9 @@ class Agent:
             self._inline.submit(inline)
             self._must_look.set()
         if others:
-            self._ahead.submitted(((one.task_id, one.fence) for one in others), self._seconds())
-            self._executor.submit(self._placed(others))
+            placed = self._placed(others)
+            self._ahead.submitted(((one.task_id, one.fence) for one in placed), self._seconds())
+            self._executor.submit(placed)
 
     def _placed(self, requests: Sequence[TaskRequest]) -> list[TaskRequest]:
         """Those whose code is on this machine now; the others fail."""
