@@ -180,6 +180,16 @@ def test_only_as_many_as_were_short_may_be_taken_ahead():
     assert ahead.room([]) == 0
 
 
+def test_after_a_smaller_batch_half_as_many_may_be_taken_ahead():
+    ahead = Ahead(slots=8)
+    ahead.submitted([(number, 1) for number in range(10)], 10.0)
+    ahead.ended([(number, 1) for number in range(8)], 10.0)
+    ahead.ended([(8, 1)], 10.0)
+    assert ahead.room([]) == 4
+    ahead.ended([(9, 1)], 10.0 + SHORT_SECONDS * 2)
+    assert ahead.room([]) == 0
+
+
 @pytest.mark.parametrize(("slots", "most"), [(1, LEAST), (LEAST + 2, LEAST + 2)])
 def test_no_more_are_taken_ahead_than_there_are_slots_or_a_handful(slots, most):
     ahead, many = Ahead(slots), [(number, 1) for number in range(100)]

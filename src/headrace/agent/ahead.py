@@ -35,7 +35,9 @@ class Ahead:
     def ended(self, claims: Iterable[Claimed], now: float) -> None:
         """These have ended since the last time; as many as were short may be followed by others."""
         times = [self._submitted_at.pop(claimed, None) for claimed in claims]
-        self._short = sum(at is not None and now - at <= SHORT_SECONDS for at in times)
+        # A small batch is often luck: the number falls by halves, and at once when no short one was there.
+        short = sum(at is not None and now - at <= SHORT_SECONDS for at in times)
+        self._short = max(short, self._short // 2) if short else 0
 
     def room(self, waiting: Sequence[Claimed]) -> int:
         """How many more may be taken beyond the free slots, with so many waiting for a slot already."""
