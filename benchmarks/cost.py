@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,11 +52,11 @@ def _cost_of(pid: str) -> Cost:
 
 
 def _children(pid: str) -> Iterator[str]:
-    for threads in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            yield from threads.read_text().split()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
+    # Processes and threads may end while they are looked at.
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for threads in Path(f"/proc/{pid}/task").glob("*/children"):
+            with suppress(FileNotFoundError, ProcessLookupError):
+                yield from threads.read_text().split()
 
 
 def _is_ours(pid: str) -> bool:

@@ -140,7 +140,9 @@ def test_a_module_is_read_once_unless_it_changes(project, library, monkeypatch, 
     assert "SyntaxError" in project.run(text, "+wf+u").error.traceback
 
 
-@pytest.mark.parametrize(("task", "programs"), [("sh>: touch made", ["/"]), ("py>: steps.first", []), ("echo>: x", [])])
+@pytest.mark.parametrize(
+    ("task", "programs"), [("sh>: touch made", ["/\0"]), ("py>: steps.first", []), ("echo>: x", [])]
+)
 def test_a_rehearsal_goes_as_far_as_starting_a_program(project, monkeypatch, tmp_path, task, programs):
     started = []
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

@@ -10,8 +10,9 @@ from headrace.authoring.dig import as_list
 from headrace.operators.dig.contract import Job, OperatorError, Outcome, Params
 from headrace.operators.dig.registry import REHEARSED_MODULE, find_operator
 
-_NO_PROGRAM = "/"
-"""The system refuses to start it, once everything is ready for the start."""
+_NO_PROGRAM = "/\0"
+"""No program can have this name, which Python notices once everything is ready for the start. To have the system refuse
+a start takes half as long as a start."""
 _SETTINGS: dict[str, dict[str, Any]] = {
     "py": {"_command": f"{REHEARSED_MODULE}.nothing"},
     "sh": {"_command": ":", "shell": [_NO_PROGRAM]},
