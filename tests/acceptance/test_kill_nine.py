@@ -89,7 +89,7 @@ def marathon(make_cluster, tmp_path):
 
 def test_a_task_process_and_a_zygote_die(marathon, prepared_url):
     """The slow task's process is killed twice, then the warm parent with all that run below it."""
-    marathon = marathon(prepared_url, slow_seconds=f"{FOR_EVER} {FOR_EVER} {FOR_EVER}")
+    marathon = marathon(prepared_url, slow_seconds=f"{FOR_EVER} {FOR_EVER} {FOR_EVER}", tasks=MANY)
     server = marathon.cluster.standalone()
     marathon.start()
     for number in (1, 2):
