@@ -235,6 +235,19 @@ def test_a_connection_that_broke_is_opened_again(prepared_url, postgres_server):
     store.dispose()
 
 
+def test_a_connection_that_breaks_between_reads_is_what_is_told(prepared_url, postgres_server):
+    if prepared_url.startswith("sqlite"):
+        pytest.skip("SQLite has no connection that could break")
+    store = Store(prepared_url)
+    with pytest.raises(StoreUnreachableError), store.read() as tx:
+        tx.execute(text("SELECT 1"))
+        cut_connections(postgres_server, prepared_url)
+        tx.execute(text("SELECT 1"))
+    with store.read() as tx:
+        assert tx.execute(text("SELECT 1")).scalar() == 1
+    store.dispose()
+
+
 def test_a_connection_that_breaks_in_a_transaction_loses_it_and_is_opened_again(prepared_url, postgres_server):
     if prepared_url.startswith("sqlite"):
         pytest.skip("SQLite has no connection that could break")

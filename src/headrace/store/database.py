@@ -213,8 +213,10 @@ class Database:
             tx = self._transaction()
             try:
                 yield tx
-            finally:
-                tx.close()
+            except BaseException:
+                self._tidy_up(tx)
+                raise
+            tx.close()
 
     def transact(self, work: Callable[[Transaction], T], tries: int = 20) -> T:
         """Run `work` in a transaction, again if somebody else was first."""
@@ -302,6 +304,13 @@ class Database:
             tx.close()
         except Exception:
             # A broken connection has nothing to roll back; the next transaction opens a new one.
+            self._drop_connection()
+
+    def _tidy_up(self, tx: Transaction) -> None:
+        """After something went wrong, which is what is to be told, not that a broken connection cannot be tidied up."""
+        try:
+            tx.close()
+        except Exception:
             self._drop_connection()
 
     def _distrust_connections(self) -> None:
