@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import msgspec
 from sqlalchemy import text
 
 from benchmarks import workloads
+from benchmarks.comparing import measure_in_turns, middle, ratios
 from headrace.clock import to_micros
 from headrace.projects import parse_file
 from headrace.projects.saving import save_parsed
@@ -24,7 +25,6 @@ from headrace.store import NewRun, Store, create_run
 
 _LONGEST_SECONDS = 600.0
 _PER_FILE = 100
-_SHAPES = ((1, 1), (2, 2))
 _numbers = itertools.count(1)
 
 
@@ -39,23 +39,23 @@ class Cluster:
             _line(member)
 
     def go(self) -> None:
-        for member in self._members:
-            member.stdin.write("go\n")  # type: ignore[union-attr]
-            member.stdin.flush()  # type: ignore[union-attr]
+        self._tell("go")
 
-    def end(self) -> dict[str, float]:
-        """Stop every process; returns what all of them cost together."""
-        for member in self._members:
-            member.stdin.close()  # type: ignore[union-attr]
+    def cost(self) -> dict[str, float]:
+        """What all of them have cost together since they began."""
+        self._tell("cost")
         told = [json.loads(_line(member)) for member in self._members]
-        for member in self._members:
-            member.wait(60)
         return {key: sum(one[key] for one in told) for key in ("cpu_seconds", "statements", "commits")}
 
     def kill(self) -> None:
         for member in self._members:
             member.kill()
             member.wait()
+
+    def _tell(self, word: str) -> None:
+        for member in self._members:
+            member.stdin.write(f"{word}\n")  # type: ignore[union-attr]
+            member.stdin.flush()  # type: ignore[union-attr]
 
 
 @contextmanager
@@ -78,7 +78,7 @@ def burst(make: Callable[[], str], folder: Path, store: str, schedules: int, slo
             processes.go()
             _wait(opened, schedules)
             wall = time.perf_counter() - began
-            cost = processes.end()
+            cost = processes.cost()
         _check_once_each(opened, schedules)
         opened.dispose()
         shape = {"workload": "W9", "store": store, "mode": "inline", "schedulers": schedulers, "agents": 1}
@@ -106,43 +106,57 @@ def save_due_schedules(store: Store, folder: Path, count: int) -> None:
     save_parsed(store, root.name, root, files, datetime.now(UTC))
 
 
-def scale_out(make: Callable[[], str], folder: Path, mode: str, repeat: int, slots: int) -> Iterator[dict[str, Any]]:
-    """W10: W2 and W4 on PostgreSQL with two schedulers and two agents, beside one of each with as many slots in all."""
+def scale_out(make: Callable[[], str], folder: Path, mode: str, rounds: int, slots: int) -> Iterator[dict[str, Any]]:
+    """W10: W2 and W4 on PostgreSQL by two schedulers and two agents, in turns with one of each with as many slots."""
     for name, source, runs in (
         ("W2/mapped", workloads.python_fan(500, mode, is_mapped=True), 1),
         ("W2/static", workloads.python_fan(500, mode, is_mapped=False), 1),
         ("W4", workloads.python_chain(5, mode), 100),
     ):
-        single = 0.0
-        for schedulers, agents in _SHAPES:
-            figures = _scaled(make(), folder, source, runs, repeat, schedulers, agents, slots)
-            single = single or figures["wall_seconds"]
-            shape = {"workload": f"W10/{name}", "store": "postgres", "mode": mode}
-            ratio = round(figures["wall_seconds"] / single, 3)
-            yield {**shape, "schedulers": schedulers, "agents": agents, **figures, "ratio_to_one_of_each": ratio}
+        with ExitStack() as stack:
+            shapes = [stack.enter_context(_shape(make(), folder, source, runs, slots, each)) for each in (1, 2)]
+            found = measure_in_turns({str(shape.of_each): shape.measure for shape in shapes}, rounds)
+        for shape, figures in zip(shapes, found.values(), strict=True):
+            line = {"workload": f"W10/{name}", "store": "postgres", "mode": mode, "of_each": shape.of_each}
+            against = {} if shape is shapes[0] else {"against": 1, **ratios(figures, found["1"])}
+            yield {**line, **middle(figures), **against}
 
 
-def _scaled(
-    url: str, folder: Path, source: str, runs: int, repeat: int, schedulers: int, agents: int, slots: int
-) -> dict[str, Any]:
-    """The median wall time of one measurement, and the mean of what all of them cost."""
-    opened = Store(url)
-    workflow_id = _save(opened, folder, source)
-    walls = []
-    with cluster(url, folder, schedulers=schedulers, agents=agents, slots=slots) as processes:
+class _Shape:
+    """A cluster with a database and a workflow of its own, which it has run once."""
+
+    def __init__(self, processes: Cluster, store: Store, workflow_id: int, runs: int, of_each: int) -> None:
+        self.of_each = of_each
+        self._processes = processes
+        self._store = store
+        self._workflow_id = workflow_id
+        self._runs = runs
+        self._done = 0
+        self._run(1)  # loads the file and forks the first processes
+
+    def measure(self) -> dict[str, Any]:
+        """Have all runs done once more."""
+        tasks, cost = _count_tasks(self._store), self._processes.cost()
+        began = time.perf_counter()
+        self._run(self._runs)
+        wall = time.perf_counter() - began
+        later = self._processes.cost()
+        return _figures(wall, _count_tasks(self._store) - tasks, {key: later[key] - cost[key] for key in cost})
+
+    def _run(self, runs: int) -> None:
+        _trigger(self._store, self._workflow_id, runs)
+        self._done += runs
+        _wait(self._store, self._done)
+
+
+@contextmanager
+def _shape(url: str, folder: Path, source: str, runs: int, slots: int, of_each: int) -> Iterator[_Shape]:
+    store = Store(url)
+    workflow_id = _save(store, folder, source)
+    with cluster(url, folder, schedulers=of_each, agents=of_each, slots=slots) as processes:
         processes.go()
-        done = 0
-        for number in range(repeat + 1):  # the first loads the file and forks the first processes
-            began = time.perf_counter()
-            _trigger(opened, workflow_id, 1 if number == 0 else runs)
-            done += 1 if number == 0 else runs
-            _wait(opened, done)
-            walls.append(time.perf_counter() - began)
-        cost = processes.end()
-    tasks = _count_tasks(opened)
-    opened.dispose()
-    each = tasks * runs // done
-    return _figures(sorted(walls[1:])[repeat // 2], each, {key: cost[key] * each / tasks for key in cost})
+        yield _Shape(processes, store, workflow_id, runs, of_each)
+    store.dispose()
 
 
 def _save(store: Store, folder: Path, source: str) -> int:

@@ -41,9 +41,9 @@ def compare(forms: Mapping[str, Form], rounds: int) -> Iterator[tuple[str, Figur
         measure()  # the first run loads the file and forks the first processes
     found = measure_in_turns(measures, rounds)
     (first, *others) = found
-    yield first, _middle(found[first])
+    yield first, middle(found[first])
     for name in others:
-        yield name, {**_middle(found[name]), "against": first, **ratios(found[name], found[first])}
+        yield name, {**middle(found[name]), "against": first, **ratios(found[name], found[first])}
 
 
 def ratios(those: list[Figures], these: list[Figures]) -> Figures:
@@ -60,7 +60,7 @@ def _measure(form: Form) -> Callable[[], Figures]:
     return lambda: form.bench.measure(workflow_id)
 
 
-def _middle(found: list[Figures]) -> Figures:
+def middle(found: list[Figures]) -> Figures:
     """The figures of the round in the middle, and the wall time of every round."""
     middle = sorted(found, key=lambda one: one["wall_seconds"])[len(found) // 2]
     return {**middle, "walls": [one["wall_seconds"] for one in found]}

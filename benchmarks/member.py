@@ -1,7 +1,7 @@
 """`python -m benchmarks.member scheduler|agent STORE FOLDER SLOTS`: one process of a measured cluster.
 
-It says `ready` on stdout, begins with the first line on stdin, ends when stdin is closed, and then tells in one JSON
-line what it asked of the store and what it cost.
+It says `ready` on stdout, begins with the first line on stdin, answers each other line with one of JSON that tells what
+it has asked of the store and cost since, and ends when stdin is closed.
 """
 
 from __future__ import annotations
@@ -25,17 +25,21 @@ def main() -> None:
     member = _member(role, store, Path(folder), int(slots))
     print("ready", flush=True)
     sys.stdin.readline()
-    cpu, statements, commits = cost_so_far().cpu_seconds, store.database.statements, store.database.commits
+    before = _cost(store)
     member.start()
     store.wakeups.start()
-    sys.stdin.read()
+    for _ in sys.stdin:
+        print(json.dumps({key: value - before[key] for key, value in _cost(store).items()}), flush=True)
     member.stop()
-    statements, commits = store.database.statements - statements, store.database.commits - commits
-    print(
-        json.dumps({"cpu_seconds": cost_so_far().cpu_seconds - cpu, "statements": statements, "commits": commits}),
-        flush=True,
-    )
     store.dispose()
+
+
+def _cost(store: Store) -> dict[str, float]:
+    return {
+        "cpu_seconds": cost_so_far().cpu_seconds,
+        "statements": store.database.statements,
+        "commits": store.database.commits,
+    }
 
 
 def _member(role: str, store: Store, folder: Path, slots: int) -> Server:
