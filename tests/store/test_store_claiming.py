@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from store_bench import Bench, flow, node, report
 
-from headrace.definition import Deferral
+from headrace.definition import Deferral, Past
 from headrace.state import Task
-from headrace.store import Claim, Claiming, Report, RunGraph, apply_results, resign
+from headrace.store import Claim, Claiming, Report, RunGraph, apply_results, resign, start_in_place_of
 from headrace.store.postgres_line import PostgresLine
+from headrace.store.schema import run
 
 
 def turn(bench: Bench, agent_id: int, reports: list[Report], limit: int, attempt_ids=None) -> list[Claim]:
@@ -18,7 +21,8 @@ def turn(bench: Bench, agent_id: int, reports: list[Report], limit: int, attempt
         graph = RunGraph(tx, bench.now)
         claiming = Claiming(tx, graph, agent_id, attempt_ids)
         ask = lambda: claiming.ask("default", limit, is_likely=True)  # noqa: E731
-        apply_results(tx, graph, reports, None, ask)
+        committed = apply_results(tx, graph, reports, None, ask)
+        start_in_place_of(tx, graph, [graph.attempt(attempt_id) for attempt_id in committed.ended_attempts])
         claims = claiming.take("default", limit)
         graph.flush()
         graph.flush_events()
@@ -142,8 +146,76 @@ def test_on_postgresql_it_takes_two_trips(bench, monkeypatch):
     bench.start(flow(node("a"), node("b", "a"), node("c", "b")))
     agent_id = bench.agent()
     (b,) = turn(bench, agent_id, [report(claim_one(bench, agent_id))], 1)
-    trips, exchange = [], PostgresLine._exchange
-    monkeypatch.setattr(PostgresLine, "_exchange", lambda line, sent: trips.append(len(sent)) or exchange(line, sent))
+    trips = counted_trips(monkeypatch)
     (c,) = turn(bench, agent_id, [report(b.task)], 1)
     assert c.task.key == "c"
     assert len(trips) == 2
+
+
+def counted_trips(monkeypatch) -> list[int]:
+    """How many statements each of the trips to the server takes along from now on."""
+    trips, exchange = [], PostgresLine._exchange
+    monkeypatch.setattr(PostgresLine, "_exchange", lambda line, sent: trips.append(len(sent)) or exchange(line, sent))
+    return trips
+
+
+# ---- the next run ------------------------------------------------------------------------------------------------
+
+
+def limited(bench: Bench, runs: int, most: int = 1, **terms) -> None:
+    """Queued runs of a workflow with one task, as many of them started as it allows."""
+    (workflow_id,) = bench.save(flow(node("a", **terms), max_active_runs=most))
+    for number in range(runs):
+        at = bench.now - 10 + number
+        bench.create(workflow_id, f"r{number}", logical_at=at, run_after=at)
+    bench.activate(workflow_id)
+
+
+def run_states(bench: Bench) -> dict[str, str]:
+    return {row.key: row.state for row in bench.rows(run)}
+
+
+def test_a_run_that_ends_makes_room_for_the_next_one_whose_task_is_taken_at_once(bench):
+    limited(bench, 3)
+    agent_id = bench.agent()
+    (claim,) = turn(bench, agent_id, [report(claim_one(bench, agent_id))], 5)
+    assert run_states(bench) == {"r0": "success", "r1": "running", "r2": "queued"}
+    stored = bench.tasks(claim.task.attempt_id)["a"]
+    assert (stored, stored.version) == (claim.task, 0)
+
+
+def test_each_run_that_ends_makes_room_for_one(bench):
+    limited(bench, 6, most=3)
+    agent_id = bench.agent()
+    tasks = bench.claim(agent_id, limit=2)
+    assert len(turn(bench, agent_id, [report(task) for task in tasks], 5)) == 3
+    assert Counter(run_states(bench).values()) == {"success": 2, "running": 3, "queued": 1}
+
+
+def test_a_run_of_a_workflow_that_was_paused_meanwhile_does_not_follow(bench):
+    limited(bench, 2)
+    agent_id = bench.agent()
+    task = claim_one(bench, agent_id)
+    bench.pause(bench.rows(run)[0].workflow_id)
+    assert turn(bench, agent_id, [report(task)], 5) == []
+    assert run_states(bench) == {"r0": "success", "r1": "queued"}
+
+
+def test_a_task_that_waits_for_the_run_before_follows_it_at_once(bench):
+    limited(bench, 2, past=Past())
+    agent_id = bench.agent()
+    (claim,) = turn(bench, agent_id, [report(claim_one(bench, agent_id))], 5)
+    assert run_states(bench) == {"r0": "success", "r1": "running"}
+    assert claim.task.state == "running"
+
+
+def test_on_postgresql_the_next_run_takes_two_trips_more(bench, monkeypatch):
+    if bench.store.database.dialect == "sqlite":
+        pytest.skip("SQLite has no trips")
+    limited(bench, 3)
+    agent_id = bench.agent()
+    (second,) = turn(bench, agent_id, [report(claim_one(bench, agent_id))], 1)
+    trips = counted_trips(monkeypatch)
+    (third,) = turn(bench, agent_id, [report(second.task)], 1)
+    assert third.task.attempt_id != second.task.attempt_id
+    assert len(trips) == 4

@@ -60,7 +60,7 @@ from headrace.store import (
     record_results,
     register,
     resign,
-    start_queued_runs_of,
+    start_in_place_of,
 )
 
 _log = logging.getLogger("headrace.agent")
@@ -331,8 +331,8 @@ class Agent:
         graph.flush_events()
         self._has_nudged = graph.has_nudged
         if committed is not None:
-            left = committed.scheduled + committed.scheduled_inline - len(claims)
-            tx.should_notify = tx.should_notify or left > 0 or graph.has_timers or bool(committed.ended_attempts)
+            is_news = bool(graph.scheduled()) or graph.has_timers or bool(committed.ended_attempts)
+            tx.should_notify = tx.should_notify or is_news
         tx.after_commit += [partial(_note_lag, task, graph.now) for task, _ in claims]
         requests = self._requests.build(tx, claims, self._log_paths(tx, claims), self._options.kill_grace_seconds)
         return committed, [*errands, *requests]
@@ -356,10 +356,7 @@ class Agent:
         ended = [graph.attempt(attempt_id) for attempt_id in committed.ended_attempts]
         for attempt in ended:
             tx.after_commit.append(partial(self.on_run_ended, attempt.run_id))
-        workflow_ids = {attempt.workflow_id for attempt in ended if attempt.max_active_runs is not None}
-        if workflow_ids:
-            graph.flush()  # so that the runs that ended are not counted
-            start_queued_runs_of(tx, workflow_ids, graph.now, graph=graph)
+        start_in_place_of(tx, graph, ended)
 
     def _ask(self, claiming: Claiming, room: int, is_likely: bool) -> None:
         for queue in self._options.queues:

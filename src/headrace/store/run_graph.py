@@ -41,15 +41,17 @@ from headrace.store.sql import Sql
 from headrace.store.task_rows import SELECTED, insert_events, insert_tasks, to_task, update_tasks
 from headrace.store.trigger_rows import insert_triggers, release_triggers
 
+LOCKED = """
+    attempt.id, attempt.run_id, attempt.workflow_id, attempt.workflow_version_id, attempt.state,
+    attempt.is_cancel_requested, attempt.growth, attempt.root_id, attempt.started_at, attempt.ended_at, attempt.reason,
+    attempt.max_active_runs, attempt.resumes_attempt_id, attempt.plan,
+    attempt.max_active_tasks, attempt.max_active_tasks_scope, attempt.has_stores,
+    (SELECT coalesce(run.logical_at, run.run_after) FROM run WHERE run.id = attempt.run_id),
+    (SELECT workflow.is_paused FROM workflow WHERE workflow.id = attempt.workflow_id)
+    """
+"""What a graph wants to know of an attempt that the transaction has locked."""
 LOCK_ATTEMPTS = Sql(
-    """
-    SELECT id, run_id, workflow_id, workflow_version_id, state, is_cancel_requested, growth, root_id,
-           started_at, ended_at, reason, max_active_runs, resumes_attempt_id, plan,
-           max_active_tasks, max_active_tasks_scope, has_stores,
-           (SELECT coalesce(run.logical_at, run.run_after) FROM run WHERE run.id = attempt.run_id),
-           (SELECT workflow.is_paused FROM workflow WHERE workflow.id = attempt.workflow_id)
-    FROM attempt WHERE id IN :ids[] ORDER BY id [[postgres: FOR UPDATE]]
-    """
+    f"SELECT {LOCKED} FROM attempt WHERE attempt.id IN :ids[] ORDER BY attempt.id [[postgres: FOR UPDATE]]"
 )
 UPDATE_ATTEMPTS = Sql(
     """
@@ -117,7 +119,7 @@ NEW_IDS_SQLITE = Sql("UPDATE counter SET next = next + :count WHERE name = 'task
 
 
 _OF_ATTEMPT = 13
-"""How many columns of LOCK_ATTEMPTS are fields of `Attempt`; then comes the plan, then the terms."""
+"""How many of the LOCKED are fields of `Attempt`; then comes the plan, then the terms."""
 
 
 class Terms(NamedTuple):
@@ -183,13 +185,19 @@ class RunGraph:
         return bool(self._errands)
 
     @property
+    def may_decide_by_past(self) -> bool:
+        """Whether some task of the locked attempts waits for earlier runs, which are looked up in the database."""
+        return any(self._version(attempt).past is not None for attempt in self._attempts.values())
+
+    @property
     def has_timers(self) -> bool:
         """Whether some task now waits for a time, which a scheduler must know of."""
         return any(event.after in TIMED for event in self._events)
 
     def lock(self, attempt_ids: Iterable[int]) -> None:
         """Become the only one that advances these attempts until the transaction ends."""
-        self._take_locked(self._ask_to_lock(attempt_ids))
+        for row in self._ask_to_lock(attempt_ids).rows():
+            self.take_locked(row)
 
     def plan(self, attempt_id: int) -> AttemptPlan:
         """What was asked for when the attempt was made."""
@@ -240,7 +248,8 @@ class RunGraph:
         if asking is not None:
             asking()
         if locked is not None:
-            self._take_locked(locked)
+            for row in locked.rows():
+                self.take_locked(row)
         for row in tasks.rows():
             self.known(to_task(row))
         self._link(ids, downstream)
@@ -249,8 +258,9 @@ class RunGraph:
     def _ask_to_lock(self, attempt_ids: Iterable[int]) -> Reply:
         return self._tx.ask(LOCK_ATTEMPTS, {"ids": sorted(set(attempt_ids) - self._attempts.keys())})
 
-    def _take_locked(self, locked: Reply) -> None:
-        for row in locked.rows():
+    def take_locked(self, row: Sequence[Any]) -> None:
+        """The LOCKED of an attempt that the transaction has locked itself."""
+        if row[0] not in self._attempts:
             self._attempts[row[0]] = Attempt(*row[:_OF_ATTEMPT])
             self._plans[row[0]] = row[_OF_ATTEMPT]
             self._terms[row[0]] = Terms(*row[_OF_ATTEMPT + 1 :])
@@ -291,7 +301,7 @@ class RunGraph:
 
     def downstream(self, ids: Collection[int]) -> list[Link]:
         missing = [task_id for task_id in ids if task_id not in self._downstream]
-        stored = [task_id for task_id in missing if task_id not in self._added]
+        stored = [task_id for task_id in missing if task_id not in self._added and not self._is_root(task_id)]
         for task_id in missing:
             self._downstream[task_id] = []
         if stored:
@@ -299,6 +309,11 @@ class RunGraph:
         if missing and self._edges:
             self._link_unwritten(set(missing))
         return [link for task_id in ids for link in self._downstream[task_id] if not link.far.is_superseded]
+
+    def _is_root(self, task_id: int) -> bool:
+        """Nothing comes after a root."""
+        task = self._tasks.get(task_id)
+        return task is not None and task.parent_id is None
 
     def upstream(self, ids: Collection[int]) -> list[Link]:
         rows = self._tx.run(UPSTREAM, {"ids": list(ids)})

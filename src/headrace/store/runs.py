@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from headrace.clock import from_micros
 from headrace.definition import Node, Workflow
@@ -17,15 +18,23 @@ from headrace.store.database import Reply, Transaction
 from headrace.store.deadline_rows import look_at_passed, renew_for_clearing
 from headrace.store.definitions import Definitions
 from headrace.store.results import Committed, settle_and_flush
-from headrace.store.run_graph import RunGraph
+from headrace.store.run_graph import LOCKED, RunGraph
 from headrace.store.sql import Sql
 
 # Spelled so that of the indexes over runs only that of a workflow's active ones fits. PostgreSQL keeps a plan that it
 # made while others were empty, and SQLite finds an index by its very words.
 _QUEUED = "run.state IN ('queued', 'running') AND run.state <> 'running'"
+_RUNNING = """
+    SELECT count(*) FROM run
+    WHERE workflow_id = :workflow_id AND state IN ('queued', 'running') AND state = 'running'
+      AND coalesce(backfill_id, 0) = :backfill_id AND NOT (id IN :ended[])
+    """
+RUNNING_RUNS = Sql(_RUNNING)
+# How many are running is asked of the database only where it matters, and once however many are found.
 STARTABLE = Sql(
     f"""
-    SELECT attempt.id, run.type, run.run_after FROM attempt JOIN run ON run.id = attempt.run_id
+    SELECT run.type, run.run_after, CASE WHEN attempt.max_active_runs IS NULL THEN 0 ELSE ({_RUNNING}) END, {LOCKED}
+    FROM attempt JOIN run ON run.id = attempt.run_id
     WHERE run.workflow_id = :workflow_id AND {_QUEUED} AND attempt.state = 'queued'
       AND run.run_after <= :now AND run.backfill_id IS NULL
     ORDER BY run.run_after, run.id LIMIT :limit [[postgres: FOR UPDATE OF attempt SKIP LOCKED]]
@@ -40,28 +49,20 @@ LOCK_WORKFLOWS = Sql(
     FROM workflow WHERE id IN :ids[] ORDER BY id [[postgres: FOR NO KEY UPDATE]]
     """
 )
-RUNNING_RUNS = Sql(
-    """
-    SELECT count(*) FROM run
-    WHERE workflow_id = :workflow_id AND state IN ('queued', 'running') AND state = 'running'
-      AND coalesce(backfill_id, 0) = :backfill_id
-    """
-)
 SET_TIMEOUT = Sql("UPDATE attempt SET timeout_at = :timeout_at WHERE id = :id")
 BACKFILL_OF_RUN = Sql("SELECT coalesce(backfill_id, 0) FROM run WHERE id = :run_id")
 TIME_OF_RUN = Sql("SELECT logical_at, type FROM run WHERE id = :run_id")
+_BACKFILLED = 100
+"""How many runs of backfills are looked at in one go."""
 LATEST_ATTEMPT = Sql("SELECT max(id) FROM attempt WHERE run_id = :run_id")
 
 
 class _Lane(NamedTuple):
     """Queued attempts that share a limit, in their order."""
 
-    workflow_id: int
-    backfill_id: int
-    """0: of no backfill."""
     attempt_ids: list[int]
-    due: Sequence[tuple[int, str, int]] = ()
-    """Of no backfill: the attempts with the types of their runs and when those were due."""
+    running: int
+    """How many runs count for the limit already."""
 
 
 def start_queued_runs(tx: Transaction, workflow_id: int, now: int, limit: int = 100) -> Committed | None:
@@ -73,56 +74,93 @@ def start_queued_runs(tx: Transaction, workflow_id: int, now: int, limit: int = 
 
 
 def start_queued_runs_of(
-    tx: Transaction, workflow_ids: Collection[int], now: int, limit: int = 100, graph: RunGraph | None = None
+    tx: Transaction, workflow_ids: Collection[int], now: int, limit: int = 100
 ) -> Committed | None:
-    """As `start_queued_runs`, for many workflows at once; `limit` is for each of them.
-
-    With `graph`: the transaction goes on with it, and knows what was scheduled.
-    """
-    lanes = _lanes(tx, workflow_ids, now, limit)
-    if not lanes:
+    """As `start_queued_runs`, for many workflows at once; `limit` is for each of them."""
+    graph = RunGraph(tx, now)
+    advance = _start_queued(tx, graph, dict.fromkeys(workflow_ids, limit))
+    if advance is None:
         return None
-    graph = graph or RunGraph(tx, now)
-    graph.lock(attempt_id for lane in lanes for attempt_id in lane.attempt_ids)
-    tx.shared(Definitions).load(tx, [attempt.workflow_version_id for attempt in graph.attempts])
-    running = [(lane, _ask_running(tx, lane, graph.attempt(lane.attempt_ids[0]))) for lane in lanes]
-    starting = {
-        attempt_id: graph.attempt(attempt_id)
-        for lane, reply in running
-        for attempt_id in lane.attempt_ids[: _room(graph.attempt(lane.attempt_ids[0]), reply)]
-    }
-    advance = Advance(graph)
-    _start(tx, graph, advance, list(starting.values()))
-    tx.after_commit += [
-        partial(_note_lag, type_, now - run_after)
-        for lane in lanes
-        for attempt_id, type_, run_after in lane.due
-        if attempt_id in starting
-    ]
     committed = settle_and_flush(advance, graph)
     tx.should_notify = tx.should_notify or committed.scheduled + committed.scheduled_inline > 0
     return committed
 
 
-def _lanes(tx: Transaction, workflow_ids: Collection[int], now: int, limit: int) -> list[_Lane]:
-    locked = tx.run(LOCK_WORKFLOWS, {"ids": sorted(workflow_ids)}) if workflow_ids else []
-    # All questions before the first answer, so that they travel together.
-    asked = [
-        (workflow_id, has_backfill, tx.ask(STARTABLE, {"workflow_id": workflow_id, "now": now, "limit": limit}))
-        for workflow_id, is_paused, has_backfill in locked
-        if not is_paused
+def start_in_place_of(tx: Transaction, graph: RunGraph, ended: Sequence[Attempt]) -> None:
+    """Runs have ended in this transaction: start those of the same workflows that waited for it.
+
+    The caller flushes the graph, by which they have ended.
+    """
+    places = Counter(attempt.workflow_id for attempt in ended if attempt.max_active_runs is not None)
+    if not places:
+        return
+    if graph.may_decide_by_past:
+        graph.flush()
+    advance = _start_queued(tx, graph, places, [attempt.run_id for attempt in ended])
+    if advance is not None:
+        advance.settle()
+
+
+def _start_queued(
+    tx: Transaction, graph: RunGraph, most: Mapping[int, int], ended_run_ids: Sequence[int] = ()
+) -> Advance | None:
+    """Start at most so many runs of each workflow. `ended_run_ids`: the database does not know yet that these have."""
+    lanes = _lanes(tx, graph, most, ended_run_ids)
+    if not lanes:
+        return None
+    tx.shared(Definitions).load(tx, [attempt.workflow_version_id for attempt in graph.attempts])
+    starting = [
+        graph.attempt(attempt_id)
+        for lane in lanes
+        for attempt_id in lane.attempt_ids[: _room(graph.attempt(lane.attempt_ids[0]), lane.running)]
     ]
+    advance = Advance(graph)
+    _start(tx, graph, advance, starting)
+    return advance
+
+
+def _lanes(tx: Transaction, graph: RunGraph, most: Mapping[int, int], ended_run_ids: Sequence[int]) -> list[_Lane]:
+    # All questions before the first answer, so that they travel together.
+    locked = tx.ask(LOCK_WORKFLOWS, {"ids": sorted(most)})
+    asked = {
+        workflow_id: tx.ask(
+            STARTABLE, {**_lane_key(workflow_id, 0, ended_run_ids), "now": graph.now, "limit": most[workflow_id]}
+        )
+        for workflow_id in sorted(most)
+    }
     lanes = []
-    for workflow_id, has_backfill, reply in asked:
-        due = reply.rows()
-        lanes += [_Lane(workflow_id, 0, [row[0] for row in due], due)]
-        if has_backfill:
-            lanes += [_Lane(workflow_id, *lane) for lane in startable_backfills(tx, workflow_id, now, limit)]
-    return [lane for lane in lanes if lane.attempt_ids]
+    for workflow_id, is_paused, has_backfill in locked.rows():
+        if not is_paused:
+            lanes += _due_lanes(tx, graph, asked[workflow_id])
+        if not is_paused and has_backfill:
+            lanes += _backfill_lanes(tx, graph, workflow_id, ended_run_ids)
+    return lanes
 
 
-def _note_lag(type_: str, micros: int) -> None:
-    RUN_LAG.observe(micros / 1e6, type_)
+def _due_lanes(tx: Transaction, graph: RunGraph, startable: Reply) -> list[_Lane]:
+    """Of no backfill: one at most."""
+    rows = startable.rows()
+    for type_, run_after, _, *attempt in rows:
+        graph.take_locked(attempt)
+        tx.after_commit.append(partial(_note_lag, graph.attempt(attempt[0]), type_, run_after))
+    return [_Lane([row[3] for row in rows], rows[0][2])] if rows else []
+
+
+def _backfill_lanes(tx: Transaction, graph: RunGraph, workflow_id: int, ended_run_ids: Sequence[int]) -> list[_Lane]:
+    found = startable_backfills(tx, workflow_id, graph.now, _BACKFILLED)
+    graph.lock(attempt_id for _, attempt_ids in found for attempt_id in attempt_ids)
+    counts = [tx.ask(RUNNING_RUNS, _lane_key(workflow_id, backfill_id, ended_run_ids)) for backfill_id, _ in found]
+    return [_Lane(attempt_ids, count.rows()[0][0]) for (_, attempt_ids), count in zip(found, counts, strict=True)]
+
+
+def _lane_key(workflow_id: int, backfill_id: int, ended_run_ids: Sequence[int] = ()) -> dict[str, Any]:
+    return {"workflow_id": workflow_id, "backfill_id": backfill_id, "ended": list(ended_run_ids)}
+
+
+def _note_lag(attempt: Attempt, type_: str, run_after: int) -> None:
+    """How late a run was, if there was room for it."""
+    if attempt.started_at is not None:
+        RUN_LAG.observe((attempt.started_at - run_after) / 1e6, type_)
 
 
 def start_attempt(tx: Transaction, attempt_id: int, now: int) -> Committed:
@@ -135,18 +173,8 @@ def start_attempt(tx: Transaction, attempt_id: int, now: int) -> Committed:
     return settle_and_flush(advance, graph)
 
 
-def _ask_running(tx: Transaction, lane: _Lane, attempt: Attempt) -> Reply | None:
-    """How many runs count for the same limit; None: there is no limit."""
-    if attempt.max_active_runs is None:
-        return None
-    return tx.ask(RUNNING_RUNS, {"workflow_id": lane.workflow_id, "backfill_id": lane.backfill_id})
-
-
-def _room(attempt: Attempt, running: Reply | None) -> int | None:
-    if attempt.max_active_runs is None or running is None:
-        return None
-    ((count,),) = running.rows()
-    return max(0, attempt.max_active_runs - int(count))
+def _room(attempt: Attempt, running: int) -> int | None:
+    return None if attempt.max_active_runs is None else max(0, attempt.max_active_runs - running)
 
 
 def _has_room(tx: Transaction, attempt: Attempt) -> bool:
@@ -155,8 +183,8 @@ def _has_room(tx: Transaction, attempt: Attempt) -> bool:
         return True
     tx.run(LOCK_WORKFLOWS, {"ids": [attempt.workflow_id]})
     ((backfill_id,),) = tx.run(BACKFILL_OF_RUN, {"run_id": attempt.run_id})
-    lane = _Lane(attempt.workflow_id, backfill_id, [attempt.id])
-    return _room(attempt, _ask_running(tx, lane, attempt)) != 0
+    ((running,),) = tx.run(RUNNING_RUNS, _lane_key(attempt.workflow_id, backfill_id))
+    return _room(attempt, running) != 0
 
 
 def _start(tx: Transaction, graph: RunGraph, advance: Advance, attempts: Sequence[Attempt]) -> None:
