@@ -176,7 +176,7 @@ def _trigger(store: Store, workflow_id: int, runs: int) -> None:
         now = to_micros(datetime.now(UTC))
         with store.begin() as tx:
             create_run(tx, NewRun(workflow_id=workflow_id, key=f"scaled{next(_numbers)}"), now)
-            tx.should_notify = True
+            tx.tell()
 
 
 def _wait(store: Store, runs: int) -> None:

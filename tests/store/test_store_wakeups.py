@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from headrace.store import Store
+from headrace.store import News, Store
 from headrace.store.sql import Sql
 
 SECONDS = 20.0
@@ -24,7 +24,7 @@ store = Store(sys.argv[1])
 sys.stdin.readline()
 with store.begin() as tx:
     tx.change(Sql("UPDATE pool SET slots = slots + 1"))
-    tx.should_notify = True
+    tx.tell()
 store.dispose()
 """
 
@@ -41,16 +41,44 @@ def test_a_commit_with_news_wakes_everybody_in_the_process(store):
     store.wakeups.subscribe(lambda: woken.append("one"))
     store.wakeups.subscribe(lambda: woken.append("two"))
     with store.begin() as tx:
-        tx.should_notify = True
+        tx.tell()
         assert woken == []
     assert woken == ["one", "two"]
 
     def work(tx):
-        tx.should_notify = True
+        tx.tell()
         return 5
 
     assert store.transact(work) == 5
     assert woken == ["one", "two", "one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("told", "woken"),
+    [(News.WORK, ["agent"]), (News.PLANS, ["scheduler"]), (News.STOP, []), (News.ALL, ["agent", "scheduler"])],
+)
+def test_a_commit_wakes_those_whom_its_news_concern(store, told, woken):
+    heard = []
+    store.wakeups.subscribe(lambda: heard.append("agent"), News.WORK)
+    store.wakeups.subscribe(lambda: heard.append("scheduler"), News.PLANS)
+    store.transact(lambda tx: tx.tell(told))
+    assert heard == woken
+
+
+def test_another_process_is_told_what_the_news_are_of(store, prepared_url):
+    if prepared_url.startswith("sqlite"):
+        pytest.skip("SQLite only tells that something has changed, not what")
+    store.wakeups.start()
+    wait_until_listening(store, threading.Event())
+    heard, last = [], threading.Event()
+    store.wakeups.subscribe(lambda: heard.append("work"), News.WORK)
+    store.wakeups.subscribe(last.set, News.STOP)
+    other = Store(prepared_url)
+    other.transact(lambda tx: tx.tell(News.PLANS))
+    other.transact(lambda tx: tx.tell(News.STOP))
+    other.dispose()
+    assert last.wait(SECONDS)
+    assert heard == []
 
 
 def test_a_commit_without_news_wakes_nobody(store):
@@ -64,7 +92,7 @@ def test_what_was_rolled_back_wakes_nobody(store):
     woken = []
     store.wakeups.subscribe(lambda: woken.append(1))
     with pytest.raises(ZeroDivisionError), store.begin() as tx:
-        tx.should_notify = True
+        tx.tell()
         raise ZeroDivisionError
     assert woken == []
 
@@ -90,12 +118,12 @@ def test_a_commit_of_this_process_wakes_it_once(store, prepared_url):
     woken, heard = [], threading.Event()
     store.wakeups.subscribe(lambda: woken.append(1))
     with store.begin() as tx:
-        tx.should_notify = True
+        tx.tell()
     assert woken == [1]
     store.wakeups.subscribe(heard.set)
     other = Store(prepared_url)
     with other.begin() as tx:
-        tx.should_notify = True
+        tx.tell()
     other.dispose()
     assert heard.wait(SECONDS)
     assert woken == [1, 1], "notifications come in order, so that of the first commit has come and woke nobody"
@@ -109,13 +137,13 @@ def wait_until_listening(store, is_listening: threading.Event) -> None:
     for _ in range(200):
         with helper.begin() as tx:
             tx.change(CHANGE)
-            tx.should_notify = True
+            tx.tell()
         if heard.wait(0.1):
             break
     helper.dispose()
     assert heard.is_set()
-    store.wakeups._listeners.remove(heard.set)
-    for listener in store.wakeups._listeners:
+    store.wakeups._listeners.remove((heard.set, News.ALL))
+    for listener, _ in store.wakeups._listeners:
         listener.__self__.clear()
 
 

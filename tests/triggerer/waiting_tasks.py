@@ -121,7 +121,7 @@ class Waiting:
             (saved,) = save_file(tx, project_id, "w.py", "1", [flow], self.now)
             run_id = create_run(tx, NewRun(saved.id, "r1"), self.now)
             start_queued_runs(tx, saved.id, self.now)
-            tx.should_notify = True
+            tx.tell()
             return run_id or 0
 
         self.run_id = self.store.transact(work)

@@ -161,7 +161,7 @@ def _create(tx: Transaction, workflow_id: int, request: BackfillRequest, planned
     )
     filled = [_fill(tx, workflow_id, backfill_id, order, one, request, now) for order, one in enumerate(planned)]
     start_queued_runs(tx, workflow_id, now)
-    tx.should_notify = True
+    tx.tell()
     return Backfilled(get_backfill(tx, backfill_id), filled)
 
 

@@ -68,7 +68,7 @@ def _retry(tx: Transaction, clock: Clock, name: str, again: Again) -> RunRow:
         start_attempt(tx, attempt_id, now)
     else:
         start_queued_runs(tx, run.workflow_id, now)
-    tx.should_notify = True
+    tx.tell()
     return get_run(tx, run.id) or run
 
 

@@ -98,7 +98,7 @@ def reschedule(
         assert row is not None, "found a moment ago"
         definition = tx.shared(Definitions).version(tx, found[0].version_id).workflow
         _move(tx, row, definition, later, clock.now())
-        tx.should_notify = True
+        tx.tell()
         (moved,) = (one for one in list_schedules(tx) if one.id == row.workflow_id)
         if is_dry:
             raise _Rehearsed(moved)

@@ -45,6 +45,7 @@ from headrace.store import (
     Claiming,
     Committed,
     LeaseKeeper,
+    News,
     Report,
     Requests,
     RunGraph,
@@ -141,6 +142,7 @@ class Agent:
         self._unreported: list[Report] = []
         self._ahead = Ahead(options.slots)
         self._must_look = threading.Event()
+        self._must_check = threading.Event()
         self._stop = threading.Event()
         self._is_draining = False
         self._had_inline = False
@@ -171,7 +173,8 @@ class Agent:
     def start(self, *, renews_by_itself: bool = True) -> None:
         """Announce the agent and begin to renew its lease; otherwise whoever moves its clock calls `renew`."""
         self._register()
-        self._store.wakeups.subscribe(self.wake)
+        self._store.wakeups.subscribe(self._look, News.WORK)
+        self._store.wakeups.subscribe(self.wake, News.STOP)
         if renews_by_itself:
             self._lease.start(self.wake)
         self._must_look.set()
@@ -183,6 +186,10 @@ class Agent:
 
     def wake(self) -> None:
         """Have the next step look for work and for tasks to be stopped. Any thread may call it."""
+        self._must_check.set()
+        self._look()
+
+    def _look(self) -> None:
         self._must_look.set()
         self._executor.wake()
 
@@ -240,6 +247,7 @@ class Agent:
             tick_failed("agent")
             RESULTS_WAITING.set(len(self._unreported))
             self._must_look.set()
+            self._must_check.set()
             self._may_hold_unknown = True
             self._stop.wait(self._store.outage.met(error, self._options.retry_seconds))
             return 0
@@ -266,6 +274,8 @@ class Agent:
     def _commit_and_claim(self, must_look: bool) -> int:
         if must_look:
             self._errands.expect()
+        if self._must_check.is_set():
+            self._must_check.clear()
             self._stop_what_must_stop()
         if self._may_hold_unknown:
             self._hand_back_unknown()
@@ -331,8 +341,7 @@ class Agent:
         graph.flush_events()
         self._has_nudged = graph.has_nudged
         if committed is not None:
-            is_news = bool(graph.scheduled()) or graph.has_timers or bool(committed.ended_attempts)
-            tx.should_notify = tx.should_notify or is_news
+            _tell(tx, graph, committed)
         tx.after_commit += [partial(_note_lag, task, graph.now) for task, _ in claims]
         requests = self._requests.build(tx, claims, self._log_paths(tx, claims), self._options.kill_grace_seconds)
         return committed, [*errands, *requests]
@@ -525,6 +534,14 @@ def _give_up_dead_neighbours(tx: Transaction, now: int) -> None:
             give_up(tx, agent_id, now)
 
 
+def _tell(tx: Transaction, graph: RunGraph, committed: Committed) -> None:
+    """What others have to know of: the tasks that are left for them, and what schedulers wait for."""
+    if graph.scheduled():
+        tx.tell(News.WORK)
+    if graph.has_timers or committed.ended_attempts:
+        tx.tell(News.PLANS)
+
+
 def _ask_nothing() -> None:
     """What may not be claimed need not be asked for."""
 
@@ -546,4 +563,4 @@ def _record_alone(report: Report, now: int, max_tasks: int, tx: Transaction) -> 
     graph = RunGraph(tx, now)
     record_results(tx, graph, [report], max_tasks)
     graph.flush_events()
-    tx.should_notify = True
+    tx.tell()

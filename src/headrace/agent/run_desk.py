@@ -193,7 +193,7 @@ class RunDesk:
             start_queued_runs(tx, workflow_id, to_micros(now))
         else:
             start_attempt(tx, latest_attempt(tx, run_id), to_micros(now))
-        tx.should_notify = True
+        tx.tell()
         run = get_run(tx, run_id)
         assert run is not None, "inserted a moment ago"
         return run

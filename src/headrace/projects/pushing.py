@@ -103,7 +103,7 @@ def save_push(tx: Transaction, push: Push, files: Sequence[ParsedFile], now: dat
             if before is not None and workflow.name in cleared:
                 before = before._replace(spec_digest="", last_logical_at=None)
             _save_schedule(tx, row.id, workflow, before, push.schedule_from, now)
-    tx.should_notify = True
+    tx.tell()
     return PushedProject(project_id, names, removed)
 
 

@@ -87,10 +87,11 @@ def _save_in(tx: Transaction, project_name: str, root: Path, parsed: ParsedFile,
             error, is_rival = FileError(mistake.message, mistake.line, mistake.hint), True
         else:
             saved = SavedFile(parsed.file, parsed.digest, tuple(workflows))
-            tx.should_notify = saved.has_news
+            if saved.has_news:
+                tx.tell()
             return saved
     save_error(tx, project_id, parsed.file, error, at)
-    tx.should_notify = True
+    tx.tell()
     return SavedFile(parsed.file, parsed.digest, error=error, is_rival=is_rival)
 
 

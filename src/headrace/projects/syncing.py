@@ -178,7 +178,7 @@ class ProjectSync:
 
     def _remove_in(self, tx: Transaction, known: _Known, file: str) -> None:
         remove_file(tx, self._project_id(tx, known), file)
-        tx.should_notify = True
+        tx.tell()
 
     @contextmanager
     def _project(self, known: _Known) -> Iterator[tuple[Transaction, int]]:

@@ -105,7 +105,7 @@ def _save(tx: Transaction, before: ScheduleRow, after: ScheduleRow) -> None:
     """Unless somebody else was first, or the schedule was changed meanwhile."""
     if lock_schedule(tx, before.workflow_id) == before:
         save_schedule(tx, after)
-        tx.should_notify = True
+        tx.tell()
 
 
 def _with_slot(row: ScheduleRow, slot: ToldSlot | None) -> ScheduleRow:

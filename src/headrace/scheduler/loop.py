@@ -24,7 +24,7 @@ from headrace.scheduler.run_starter import RunStarter
 from headrace.scheduler.service import Service
 from headrace.scheduler.waker import Waker
 from headrace.scheduler.watcher_keeper import WatcherKeeper
-from headrace.store import Store, next_due
+from headrace.store import News, Store, next_due
 
 _log = logging.getLogger("headrace.scheduler")
 
@@ -111,7 +111,7 @@ class Scheduler:
         """Correct the clock, announce the scheduler and begin to listen to wake-ups of the store."""
         ClockCorrector(self._store, self._clock).tick(self._clock.now())
         self._presence.tick(self._clock.now())
-        self._store.wakeups.subscribe(self.wake)
+        self._store.wakeups.subscribe(self.wake, News.PLANS)
 
     def wake(self) -> None:
         """Have the loop look at once. Any thread may call it."""

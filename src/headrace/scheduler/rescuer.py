@@ -122,7 +122,8 @@ class Rescuer:
         graph = RunGraph(tx, now)
         rescued, _ = rescue_tasks(tx, graph, self._batch_size)
         graph.flush_events()
-        tx.should_notify = bool(rescued)
+        if rescued:
+            tx.tell()
         return rescued
 
 

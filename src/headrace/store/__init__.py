@@ -119,6 +119,7 @@ from headrace.store.neighbours import (
     previous_run,
 )
 from headrace.store.new_runs import NewRun, add_attempt, create_run, create_runs
+from headrace.store.news import News
 from headrace.store.partitions import (
     PartitionEvent,
     PendingPartition,
@@ -310,6 +311,7 @@ __all__ = [
     "NewBackfill",
     "NewErrand",
     "NewRun",
+    "News",
     "Occupation",
     "Overdue",
     "PartitionEvent",

@@ -250,7 +250,7 @@ def emit_events(tx: Transaction, events: Sequence[tuple[AssetEvent, Cause | None
     ids = [_emit(tx, event, cause, consumers, now) for event, cause in events]
     if consumers:
         tx.write(WAKE, {"workflow_ids": consumers, "now": now})
-        tx.should_notify = True
+        tx.tell()
     return ids
 
 

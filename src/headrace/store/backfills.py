@@ -163,7 +163,7 @@ def queued_attempts_of_backfill(tx: Transaction, backfill_id: int) -> list[int]:
 
 def set_backfill_paused(tx: Transaction, backfill_id: int, is_paused: bool) -> None:
     tx.change(SET_PAUSED, {"id": backfill_id, "is_paused": is_paused})
-    tx.should_notify = True
+    tx.tell()
 
 
 def mark_backfill_canceled(tx: Transaction, backfill_id: int, now: int) -> None:

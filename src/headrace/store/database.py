@@ -19,6 +19,7 @@ from sqlalchemy.pool import NullPool
 
 from headrace.errors import ConflictError, StoreError, StoreUnreachableError
 from headrace.metrics.catalogue import CONNECTIONS, DATABASE_ERRORS
+from headrace.store.news import News
 from headrace.store.outage import Outage
 from headrace.store.postgres_line import PostgresLine
 from headrace.store.sql import CHECK_FAILED, Sql
@@ -87,8 +88,8 @@ class Transaction:
         self._connection = connection
         self._line = line
         self.dialect = database.dialect
-        self.should_notify = False
-        """Whether other processes have something new to look at after the commit."""
+        self.news = News(0)
+        """What others have to look at after the commit."""
         self.after_commit: list[Callable[[], None]] = []
 
     @property
@@ -131,6 +132,10 @@ class Transaction:
         """As `write_each`, for a statement whose answer will be wanted."""
         self._database.statements += 1
         return self._line.ask_each(statement, rows)
+
+    def tell(self, news: News = News.ALL) -> None:
+        """Have others look at something new when this is committed."""
+        self.news |= news
 
     def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
         """Run a SQLAlchemy Core statement."""

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from headrace.definition import Deadline, Workflow
 from headrace.state import RENEWED_BY_ATTEMPT, RENEWED_BY_CLEARING, Attempt, RunMoments, due_at, has_deadline, was_met
 from headrace.store.database import Transaction
+from headrace.store.news import News
 from headrace.store.sql import Sql
 
 MOMENTS = Sql("SELECT workflow_id, type, logical_at, interval_end, run_after FROM run WHERE id = :run_id")
@@ -96,7 +97,7 @@ def _set(tx: Transaction, run_id: int, workflow: Workflow, deadlines: Collection
             rows += [] if at is None else [{**about, "due_at": at}]
     if rows:
         tx.write_each(INSERT, rows)
-        tx.should_notify = True  # a scheduler may have to wake up earlier
+        tx.tell(News.PLANS)  # a scheduler may have to wake up earlier
 
 
 def _average(tx: Transaction, workflow_id: int, deadline: Deadline) -> int | None:

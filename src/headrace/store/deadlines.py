@@ -93,7 +93,8 @@ def serve_due_deadlines(tx: Transaction, now: int, limit: int = 200, *, checks_t
         tx.write(MISS, {"ids": [one.due.id for one in late], "now": now})
     committed = settle_and_flush(advance, graph)
     send_errands(tx, _errands(tx, late, now), now)
-    tx.should_notify = tx.should_notify or _has_news(committed)
+    if _has_news(committed):
+        tx.tell()
     return len(late) + len(forgotten)
 
 

@@ -10,6 +10,7 @@ import msgspec
 from headrace.handoff import Errand, TaskError, TaskResult
 from headrace.state import Attempt
 from headrace.store.database import Transaction
+from headrace.store.news import News
 from headrace.store.sql import Sql
 
 _json = msgspec.json.Encoder()
@@ -110,7 +111,7 @@ def send_errands(tx: Transaction, errands: Sequence[NewErrand], now: int) -> Non
     ]
     if rows:
         tx.write_each(INSERT, rows)
-        tx.should_notify = True
+        tx.tell(News.WORK)
 
 
 def explained(tx: Transaction, attempt: Attempt, new: NewErrand) -> NewErrand:
@@ -170,7 +171,8 @@ def rescue_errands(tx: Transaction, now: int, limit: int = 200) -> int:
     for errand_id, fence, agent in rows:
         error = TaskError(type="LeaseLost", message=f"lost: agent `{agent}` is gone")
         end_errand(tx, errand_id, TaskResult(task_id=0, fence=fence, outcome="failed", error=error), None, now)
-    tx.should_notify = tx.should_notify or bool(rows)
+    if rows:
+        tx.tell()
     return len(rows)
 
 

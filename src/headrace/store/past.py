@@ -67,7 +67,7 @@ def follow_past(tx: Transaction, now: int, limit: int = 200) -> Followed:
             advance.look_again(graph.by_key(attempt_id, sorted(affected)))
     committed = settle_and_flush(advance, graph)
     if committed.scheduled or committed.scheduled_inline or committed.ended_attempts or graph.has_timers:
-        tx.should_notify = True
+        tx.tell()
     return Followed(len(rows), committed)
 
 

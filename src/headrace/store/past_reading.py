@@ -10,6 +10,7 @@ from headrace.definition import Past
 from headrace.state import PastRules, RunBefore, is_met
 from headrace.store.database import Transaction
 from headrace.store.definitions import Definitions
+from headrace.store.news import News
 from headrace.store.sql import Sql
 
 PREVIOUS = Sql(
@@ -45,7 +46,7 @@ def insert_nudges(tx: Transaction, nudges: Iterable[tuple[int, str]]) -> None:
     """Have tasks with these keys, of these attempts and of the runs after them, look again after the commit."""
     rows = [{"attempt_id": attempt_id, "key": key} for attempt_id, key in sorted(nudges)]
     tx.write_each(INSERT_NUDGES, rows)
-    tx.should_notify = True
+    tx.tell(News.PLANS)
 
 
 class Waiting(NamedTuple):

@@ -35,7 +35,7 @@ def set_paused(tx: Transaction, workflow_id: int, is_paused: bool) -> None:
         tx.change(UNPARK, {"id": workflow_id})
         tx.change(ASK_AGAIN, {"id": workflow_id})
     tx.change(SET_PAUSED, {"id": workflow_id, "is_paused": is_paused})
-    tx.should_notify = True
+    tx.tell()
 
 
 def pause_after_failures(tx: Transaction, workflow_id: int, limit: int) -> None:

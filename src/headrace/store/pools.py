@@ -28,7 +28,7 @@ def set_pool(tx: Transaction, name: str, slots: int, includes_deferred: bool | N
     `includes_deferred`: whether tasks that wait for a trigger take slots; None leaves it as it is, at first False.
     """
     tx.change(SET, {"name": name, "slots": slots, "includes_deferred": includes_deferred, "no": False})
-    tx.should_notify = True
+    tx.tell()
 
 
 def add_missing_pools(tx: Transaction, names: Iterable[str]) -> None:

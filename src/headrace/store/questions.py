@@ -102,5 +102,5 @@ def answer_question(tx: Transaction, graph: RunGraph, row: QuestionRow, answer: 
     advance = Advance(graph)
     advance.fire(task, Fired(trigger_id=0, event=dict(answer)), Actor.USER)
     settle_and_flush(advance, graph)
-    tx.should_notify = True
+    tx.tell()
     return True

@@ -32,6 +32,7 @@ from headrace.store.database import Reply, Transaction
 from headrace.store.deadline_rows import drop_met
 from headrace.store.definitions import Definitions, Version
 from headrace.store.errands import NewErrand, explained, send_errands
+from headrace.store.news import News
 from headrace.store.past_reading import insert_nudges, run_before
 from headrace.store.pausing import pause_after_failures
 from headrace.store.question_rows import close_questions, insert_questions
@@ -443,7 +444,7 @@ class RunGraph:
         self._write_waits()
         self._write_attempts([attempt for attempt in self._attempts.values() if attempt.is_changed])
         if any(event.before in HELD and event.actor in (Actor.ADVANCE, Actor.USER) for event in self._unseen_events()):
-            self._tx.should_notify = True  # agents run what they hold no more
+            self._tx.tell(News.STOP)  # agents run what they hold no more
         if self._errands:
             self._write_errands()
         self._nudge_later_runs()

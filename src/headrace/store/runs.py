@@ -17,6 +17,7 @@ from headrace.store.backfills import startable_backfills
 from headrace.store.database import Reply, Transaction
 from headrace.store.deadline_rows import look_at_passed, renew_for_clearing
 from headrace.store.definitions import Definitions
+from headrace.store.news import News
 from headrace.store.results import Committed, settle_and_flush
 from headrace.store.run_graph import LOCKED, RunGraph
 from headrace.store.sql import Sql
@@ -82,7 +83,8 @@ def start_queued_runs_of(
     if advance is None:
         return None
     committed = settle_and_flush(advance, graph)
-    tx.should_notify = tx.should_notify or committed.scheduled + committed.scheduled_inline > 0
+    if committed.scheduled or committed.scheduled_inline:
+        tx.tell(News.WORK)
     return committed
 
 
@@ -169,7 +171,7 @@ def start_attempt(tx: Transaction, attempt_id: int, now: int) -> Committed:
     graph.lock([attempt_id])
     advance = Advance(graph)
     _start(tx, graph, advance, [graph.attempt(attempt_id)])
-    tx.should_notify = True
+    tx.tell()
     return settle_and_flush(advance, graph)
 
 
@@ -222,6 +224,7 @@ def _limit_time(tx: Transaction, attempt_id: int, workflow: Workflow, now: int) 
     if workflow.timeout_seconds is not None:
         timeout_at = now + round(workflow.timeout_seconds * 1_000_000)
         tx.write(SET_TIMEOUT, {"id": attempt_id, "timeout_at": timeout_at})
+        tx.tell(News.PLANS)
 
 
 def _clear(tx: Transaction, graph: RunGraph, advance: Advance, attempt_id: int, task_ids: list[int]) -> None:
@@ -247,7 +250,7 @@ def cancel_attempt(tx: Transaction, attempt_id: int, now: int) -> Committed:
         _abandon(graph, attempt)
     else:
         advance.cancel(attempt)
-    tx.should_notify = True
+    tx.tell()
     return settle_and_flush(advance, graph)
 
 
@@ -266,7 +269,7 @@ def time_out_attempt(tx: Transaction, attempt_id: int, now: int) -> Committed:
     if attempt.state == "running":
         workflow = tx.shared(Definitions).version(tx, attempt.workflow_version_id).workflow
         advance.time_out(attempt, State.SKIPPED if workflow.on_timeout == "skip" else State.CANCELED)
-        tx.should_notify = True
+        tx.tell()
     return settle_and_flush(advance, graph)
 
 
@@ -277,7 +280,7 @@ def clear_tasks(tx: Transaction, attempt_id: int, task_ids: list[int], now: int)
     advance = Advance(graph)
     _clear(tx, graph, advance, attempt_id, task_ids)
     renew_for_clearing(tx, graph.attempt(attempt_id).run_id, graph.workflow(attempt_id), now)
-    tx.should_notify = True
+    tx.tell()
     return settle_and_flush(advance, graph)
 
 
@@ -291,7 +294,7 @@ def mark_tasks(
     advance.mark(graph.tasks(task_ids), state)
     if cleared_ids:
         _clear(tx, graph, advance, attempt_id, cleared_ids)
-    tx.should_notify = True
+    tx.tell()
     return settle_and_flush(advance, graph)
 
 
@@ -305,7 +308,7 @@ def mark_attempt(tx: Transaction, attempt_id: int, state: State, now: int) -> Co
         _abandon(graph, attempt, state)
     else:
         advance.mark_run(attempt, state)
-    tx.should_notify = True
+    tx.tell()
     return settle_and_flush(advance, graph)
 
 

@@ -217,7 +217,7 @@ def disable_schedule(tx: Transaction, workflow_id: int, now: int) -> None:
 def enable_schedule(tx: Transaction, workflow_id: int) -> None:
     """Let a schedule that the caller has locked go on; what was missed follows from its own settings."""
     tx.change(ENABLE, {"workflow_id": workflow_id})
-    tx.should_notify = True
+    tx.tell()
 
 
 def occupations(tx: Transaction, workflow_ids: Sequence[int]) -> dict[int, Occupation]:

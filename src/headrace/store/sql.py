@@ -12,9 +12,7 @@ from collections.abc import Sequence
 
 _LIST = re.compile(r"IN :(\w+)\[\]")
 _ONLY = re.compile(r"\[\[(sqlite|postgres): (.*?)\]\]", re.DOTALL)
-_WITHOUT_ROWS = re.compile(
-    r"\s*(BEGIN|COMMIT|ROLLBACK|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|ANALYZE|SET|\[\[postgres: NOTIFY)\b"
-)
+_WITHOUT_ROWS = re.compile(r"\s*(BEGIN|COMMIT|ROLLBACK|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|ANALYZE|SET)\b")
 # Looked at by the server, so that the commit may travel with it: what fails is not followed by what was sent after it.
 _CHECKED = """
     WITH changed AS ({} RETURNING 1)

@@ -9,10 +9,11 @@ from typing import TypeVar
 
 from headrace.clock import Clock, SystemClock, to_micros
 from headrace.store.database import Database, Transaction
+from headrace.store.news import News
 from headrace.store.outage import Outage
 from headrace.store.setup import prepare
 from headrace.store.sql import Sql
-from headrace.store.wakeups import NOTIFY, Wakeups
+from headrace.store.wakeups import CHANNEL, NOTIFY, Wakeups
 
 T = TypeVar("T")
 
@@ -42,9 +43,8 @@ class Store:
         """A transaction that may write."""
         with self.database.begin() as tx:
             yield tx
-            wake = self._notify(tx)
-        if wake:
-            self.wakeups.announce()
+            self._notify(tx)
+        self.wakeups.announce(tx.news)
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
@@ -55,19 +55,18 @@ class Store:
     def transact(self, work: Callable[[Transaction], T]) -> T:
         """Run `work` in a transaction, again if somebody else was first; then wake whoever waits for it."""
 
-        def notifying(tx: Transaction) -> tuple[T, bool]:
+        def notifying(tx: Transaction) -> tuple[T, News]:
             result = work(tx)
-            return result, self._notify(tx)
+            self._notify(tx)
+            return result, tx.news
 
-        result, wake = self.database.transact(notifying)
-        if wake:
-            self.wakeups.announce()
+        result, news = self.database.transact(notifying)
+        self.wakeups.announce(news)
         return result
 
-    def _notify(self, tx: Transaction) -> bool:
-        if tx.should_notify and self.is_shared:
-            tx.write(NOTIFY)
-        return tx.should_notify
+    def _notify(self, tx: Transaction) -> None:
+        if tx.news and self.is_shared:
+            tx.write(NOTIFY, {"channel": CHANNEL, "news": str(tx.news.value)})
 
     def clock_offset(self) -> timedelta:
         """How far this machine's clock is behind the database's, so that hosts with wrong clocks agree."""

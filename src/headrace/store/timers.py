@@ -7,6 +7,7 @@ from typing import NamedTuple
 from headrace.handoff import TaskError
 from headrace.state import HELD, TIMED, Actor, Advance, Task
 from headrace.store.database import Transaction
+from headrace.store.news import News
 from headrace.store.results import Committed, fail_tasks, settle_and_flush
 from headrace.store.run_graph import RunGraph
 from headrace.store.sql import Sql
@@ -165,8 +166,10 @@ def _took_too_long(task: Task) -> TaskError:
 
 
 def _notify(tx: Transaction, graph: RunGraph, outcomes: list[Committed]) -> None:
-    is_news = any(one.scheduled or one.scheduled_inline or one.ended_attempts for one in outcomes)
-    tx.should_notify = tx.should_notify or is_news or graph.has_timers
+    if any(one.scheduled or one.scheduled_inline for one in outcomes):
+        tx.tell(News.WORK)
+    if graph.has_timers or any(one.ended_attempts for one in outcomes):
+        tx.tell(News.PLANS)
 
 
 def find_overdue(tx: Transaction, now: int, limit: int = 100) -> Overdue:

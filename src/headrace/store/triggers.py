@@ -157,7 +157,8 @@ def fire_triggers(
             _write(tx, task, fired, agent_id, logs.get(fired.trigger_id), graph.now)
             advance.fire(task, fired)
     committed = settle_and_flush(advance, graph)
-    tx.should_notify = tx.should_notify or bool(tasks)
+    if tasks:
+        tx.tell()
     return committed
 
 

@@ -13,31 +13,33 @@ from typing import Any
 
 from headrace.errors import HeadraceError
 from headrace.store.database import Database
+from headrace.store.news import News
 from headrace.store.sql import Sql
 
 CHANNEL = "headrace"
-NOTIFY = Sql("[[postgres: NOTIFY headrace]][[sqlite: SELECT 1]]")
+NOTIFY = Sql("SELECT pg_notify(:channel, :news)")
 SQLITE_POLL_SECONDS = 0.2
 _log = logging.getLogger("headrace.store")
 
 
 class Wakeups:
-    """Calls its listeners when this or another process changed something that others wait for."""
+    """Calls its listeners when this or another process changed something that they wait for."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._listeners: list[Callable[[], None]] = []
+        self._listeners: list[tuple[Callable[[], None], News]] = []
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def subscribe(self, listener: Callable[[], None]) -> None:
-        """Have a thread-safe function called after each change."""
-        self._listeners.append(listener)
+    def subscribe(self, listener: Callable[[], None], news: News = News.ALL) -> None:
+        """Have a thread-safe function called after each commit that is news of one of these kinds."""
+        self._listeners.append((listener, news))
 
-    def announce(self) -> None:
-        """Wake everybody in this process."""
-        for listener in self._listeners:
-            listener()
+    def announce(self, news: News = News.ALL) -> None:
+        """Wake whoever in this process waits for such news."""
+        for listener, wanted in self._listeners:
+            if news & wanted:
+                listener()
 
     def start(self) -> None:
         """Begin to listen to other processes."""
@@ -78,7 +80,14 @@ class Wakeups:
             driver: Any = tx.connection.connection.driver_connection
             driver.execute(f"LISTEN {CHANNEL}")
             while not self._stop.is_set():
-                # One notification or many: the listeners look at everything anyway. What this process has committed
-                # itself was announced when it was committed.
-                if {one.pid for one in driver.notifies(timeout=1.0, stop_after=1)} - self._database.sessions:
-                    self.announce()
+                # What this process has committed itself was announced when it was committed.
+                news = News(0)
+                for one in driver.notifies(timeout=1.0, stop_after=1):
+                    if one.pid not in self._database.sessions:
+                        news |= _told(one.payload)
+                self.announce(news)
+
+
+def _told(payload: str) -> News:
+    """What another process says, which may be of another version."""
+    return News(int(payload) & News.ALL) if payload.isdecimal() else News.ALL

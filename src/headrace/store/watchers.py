@@ -60,7 +60,8 @@ def keep_watchers(tx: Transaction, now: int) -> int:
     for trigger_id, (asset, digest) in zip(RunGraph(tx, now).new_ids(len(new)), new, strict=True):
         named = {"workflow_id": wanted[asset, digest], "asset": asset, "digest": digest}
         tx.change(INSERT, {"id": trigger_id, "now": now, **named})
-    tx.should_notify = bool(over or new)
+    if over or new:
+        tx.tell()
     return len(over) + len(new)
 
 

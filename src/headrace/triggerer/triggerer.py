@@ -423,7 +423,7 @@ class Triggerer:
     def _resign(self, tx: Transaction) -> None:
         let_go_of_triggers(tx, self.id)
         resign(tx, self.id, self._now())
-        tx.should_notify = True
+        tx.tell()
 
     def _attempt(self, work: Callable[[], object]) -> None:
         try:

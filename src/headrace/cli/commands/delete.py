@@ -25,7 +25,7 @@ def command(project: str, force: bool, url: str | None) -> None:
         def work(tx: Transaction) -> ProjectRow:
             row = find_project(tx, project)
             delete_project(tx, row.id, to_micros(here.clock.now()))
-            tx.should_notify = True
+            tx.tell()
             return row
 
         row = here.store.transact(work)
