@@ -41,6 +41,7 @@ def test_a_workflow_is_a_group_named_after_its_file(project):
             parent="+wf",
             operator="sh",
             config={"_command": "ls", "x": 1},
+            isolation="programs",
             place=Place(file="wf.dig", line=2),
         ),
     )
@@ -182,7 +183,8 @@ def test_a_task_may_be_a_list_of_maps(project):
 @pytest.mark.parametrize(
     ("operator", "isolation"),
     [
-        ("sh", "default"),
+        ("sh", "programs"),
+        ("rb", "programs"),
         ("py", "default"),
         ("echo", "reuse"),
         ("for_each", "reuse"),

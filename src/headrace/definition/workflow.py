@@ -20,9 +20,10 @@ Kind = Literal["task", "group", "mapped"]
 Ending = Literal["success", "failed", "retry"]
 """Endings about which user code may want to be called. retry: a try failed and another one is left."""
 
-Isolation = Literal["default", "inline", "process", "reuse"]
+Isolation = Literal["default", "inline", "process", "programs", "reuse"]
 """default: as the installation says (a fresh process unless told otherwise) · inline: no user code, no process ·
-process: a fresh process per try · reuse: a process may serve many tries."""
+process: a fresh process per try · programs: user code runs in programs that a try starts, and the process that started
+them may serve other tries once all of them are gone · reuse: a process may serve many tries."""
 
 TRIGGER_RULES = (
     "all_success",

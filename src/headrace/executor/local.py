@@ -208,6 +208,7 @@ class LocalExecutor:
         if attempt is None:
             return
         if isinstance(message, Done):
+            worker.is_leaving = message.is_leaving
             self._end(zygote, attempt, worker, self._judged(attempt, message.result))
         else:
             self._answer(attempt, worker, message, time.monotonic() + PATIENCE_SECONDS)
@@ -274,6 +275,7 @@ class LocalExecutor:
         return (
             may_reuse(attempt.request)
             and result.outcome in _REUSABLE_OUTCOMES
+            and not worker.is_leaving
             and not worker.connection.is_closed
             and worker.served < self._options.tries_per_process
             and not worker.has_grown_by(self._options.growth_limit_bytes)

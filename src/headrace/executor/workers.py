@@ -40,7 +40,7 @@ class Try:
 class Worker:
     """One child: its process group, its socket, the pipe with its output."""
 
-    __slots__ = ("connection", "current", "first_resident_bytes", "output", "pid", "served")
+    __slots__ = ("connection", "current", "first_resident_bytes", "is_leaving", "output", "pid", "served")
 
     def __init__(self, pid: int, sock: socket.socket, output: int, limit_bytes: int) -> None:
         os.set_blocking(output, False)
@@ -48,6 +48,7 @@ class Worker:
         self.output = output
         self.connection: Connection[FromTask] = Connection(sock, FromTask, limit_bytes)
         self.current: Try | None = None
+        self.is_leaving = False
         self.served = 0
         self.first_resident_bytes = 0
 

@@ -13,7 +13,7 @@ MESSAGE_LIMIT_BYTES = 50 * 1024 * 1024
 
 def may_reuse(request: TaskRequest) -> bool:
     """Whether a process may serve this request and others; without an explicit word each try gets a fresh one."""
-    return request.node.isolation == "reuse"
+    return request.node.isolation in ("reuse", "programs")
 
 
 def reusing(request: TaskRequest) -> TaskRequest:

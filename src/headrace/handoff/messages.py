@@ -214,6 +214,8 @@ class Done(Data, frozen=True, kw_only=True, tag="done"):
     """The last message of a try."""
 
     result: TaskResult
+    is_leaving: bool = False
+    """The process serves no other try, although the request would allow it."""
 
 
 class Start(Data, frozen=True, kw_only=True, tag="start"):

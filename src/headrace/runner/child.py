@@ -24,6 +24,7 @@ from headrace.handoff import (
 )
 from headrace.runner.channel import Line, SocketChannel
 from headrace.runner.console import flush_console, redirect
+from headrace.runner.descendants import adopt_orphans, has_descendants
 from headrace.runner.termination import (
     TaskTerminated,
     become_task_process,
@@ -75,26 +76,30 @@ def _reseed() -> None:
 
 def _serve(line: Line, run: Run, file: Any) -> None:
     while isinstance(message := line.receive(), Start):
-        request = message.request
-        _run_one(line, run, file, request)
-        if not may_reuse(request):
+        is_leaving = _run_one(line, run, file, message.request)
+        if is_leaving:
             return
         listen()
 
 
-def _run_one(line: Line, run: Run, file: Any, request: TaskRequest) -> None:
+def _run_one(line: Line, run: Run, file: Any, request: TaskRequest) -> bool:
+    """Whether this process leaves now."""
     channel = SocketChannel(line)
     try:
         _tell_trace(request)
+        if request.node.isolation == "programs":
+            adopt_orphans()
         result = run_guarded(run, file, request, channel)
         stop_listening()
     except TaskTerminated:
         # The signal came in the moment between the runner's last instruction and here.
         result = TaskResult(task_id=request.task_id, fence=request.fence, outcome="stopped")
     signal.setitimer(signal.ITIMER_REAL, 0)
-    data = framed_result(request, result, line.limit_bytes)
+    is_leaving = not may_reuse(request) or (request.node.isolation == "programs" and has_descendants())
+    data = framed_result(request, result, line.limit_bytes, is_leaving)
     flush_console()
     line.send(data)
+    return is_leaving
 
 
 def _tell_trace(request: TaskRequest) -> None:

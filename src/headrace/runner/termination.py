@@ -16,7 +16,7 @@ _PR_SET_PDEATHSIG = 1
 _INTERRUPTING = (signal.SIGTERM, signal.SIGALRM)
 
 # Looked up before the first fork, so that no child pays for it.
-_prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
+prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 
 _is_listening = False
 _is_task_process = False
@@ -68,8 +68,8 @@ def _on_sigint(signal_number: int, frame: FrameType | None) -> None:
 
 def die_with_parent(parent: int) -> None:
     """Have the kernel kill this process when its parent is gone. Leaves at once if it is gone already."""
-    if _prctl is not None:
-        _prctl(_PR_SET_PDEATHSIG, 9, 0, 0, 0)
+    if prctl is not None:
+        prctl(_PR_SET_PDEATHSIG, 9, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
 

@@ -46,10 +46,10 @@ def _shown(result: TaskResult) -> TaskResult:
     return result
 
 
-def framed_result(request: TaskRequest, result: TaskResult, limit_bytes: int) -> bytes:
+def framed_result(request: TaskRequest, result: TaskResult, limit_bytes: int, is_leaving: bool = False) -> bytes:
     """The last message of a try. A result that cannot be sent becomes a failed one that says why."""
     try:
-        data = frame(Done(result=result))
+        data = frame(Done(result=result, is_leaving=is_leaving))
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         message = f"task `{request.key}` gave a result that is not made of JSON values: {error}"
         return frame(Done(result=_shown(failed(request, "ResultError", message))))

@@ -52,6 +52,9 @@ NO_USER_CODE = frozenset(
 )
 """Operators that run no code of the user's, so that one process may serve many of them."""
 
+IN_PROGRAMS = frozenset(("embulk", "rb", "sh"))
+"""Operators that run code of the user's in programs only, of which each try starts its own."""
+
 
 def compile_tree(body: Mapping[str, Any], key: str, place: Place) -> tuple[Node, ...]:
     """The nodes of a whole file under its root `key`, which is a group whatever it holds."""
@@ -173,7 +176,6 @@ class _Compiler:
     ) -> None:
         operator = _operator(body, key, place)
         directives = Directives(body, f"task `{key}`", place)
-        isolation: Isolation = "reuse" if operator in NO_USER_CODE else "default"
         retry = directives.retry()
         node = Node(
             key=key,
@@ -184,10 +186,16 @@ class _Compiler:
             export=directives.export(),
             retry=retry,
             on_failure=_error_nodes(body, key, place),
-            isolation=isolation,
+            isolation=_isolation(operator),
             place=place,
         )
         self.nodes.append(node)
+
+
+def _isolation(operator: str) -> Isolation:
+    if operator in IN_PROGRAMS:
+        return "programs"
+    return "reuse" if operator in NO_USER_CODE else "default"
 
 
 def _operator(body: Mapping[str, Any], key: str, place: Place) -> str:

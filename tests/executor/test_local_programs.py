@@ -1,0 +1,87 @@
+"""Tries whose user code runs in programs only: their process serves others, unless a program left something behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import psutil
+import pytest
+from toy_project import is_running, run_all, value_of, wait_gone
+
+SCRIPT = """
+    import os, subprocess
+
+    def script(request, channel):
+        pidfile = os.path.join(request.source.root, "left")
+        subprocess.run(["/bin/sh", "-c", request.node.config["script"], "sh", pidfile], check=True)
+        return os.getpid()
+"""
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="only Linux tells a process of its descendants' orphans"
+)
+
+
+@pytest.fixture
+def run(local, project):
+    """Runs one script after the other; each gives the process that ran it."""
+    project.write(SCRIPT)
+    executor = local()
+
+    def one(script):
+        request = project.request("script", isolation="programs", config={"script": script})
+        return value_of(run_all(executor, request)[0])
+
+    return one
+
+
+def left(project):
+    return int((project.root / "left").read_text())
+
+
+def test_one_process_starts_the_programs_of_many_tries(run):
+    assert len({run("true") for _ in range(5)}) == 1
+
+
+def test_programs_that_have_ended_do_not_count(run):
+    # The shell becomes a program that does not wait for what the shell had started, and that has ended before.
+    zombie = 'true & while read -r pid name state rest < /proc/$!/stat && [ "$state" != Z ]; do :; done; exec true'
+    first = run(zombie)
+    assert run("true") == first
+    assert psutil.Process(first).children() == []
+
+
+def test_a_process_leaves_with_what_its_program_left_running(run, project):
+    first = run('sleep 1000 & echo $! > "$1"')
+    wait_gone(first, left(project))
+    assert run("true") != first
+
+
+def test_a_grandchild_counts_as_well(run, project):
+    first = run('(sleep 1000 & echo $! > "$1")')
+    wait_gone(first, left(project))
+
+
+def test_what_left_the_process_group_lives_on_and_its_process_serves_nobody_else(run, project):
+    daemon = """setsid sh -c 'echo $$ > "$1.new"; mv "$1.new" "$1"; exec sleep 1000' sh "$1" &"""
+    first = run(f'{daemon} while ! [ -e "$1" ]; do :; done')
+    try:
+        wait_gone(first)
+        assert is_running(left(project))
+        assert run("true") != first
+    finally:
+        os.kill(left(project), signal.SIGKILL)
+
+
+def test_a_failure_ends_the_process(local, project):
+    project.write(SCRIPT)
+    executor = local()
+    requests = [
+        project.request("script", isolation="programs", config={"script": script})
+        for script in ("true", "false", "true")
+    ]
+    first, failed, last = [run_all(executor, request)[0] for request in requests]
+    assert failed.outcome == "failed"
+    assert value_of(last) != value_of(first)
