@@ -44,6 +44,7 @@ def test_small_file_compiles_to_this_definition(project):
                 upstream=("start",),
                 operator="bash",
                 config={"bash_command": "echo {{ ds }}"},
+                isolation="programs",
                 retry=Retry(limit=2, delay_seconds=10.0),
                 timeout_seconds=30.0,
                 pool="p",
@@ -149,6 +150,45 @@ def test_isolation_of_task_and_dag(project):
     body += "PythonOperator(task_id='b', python_callable=print, isolation='process')"
     nodes = project.nodes(with_dag("isolation='reuse'", body))
     assert (nodes["a"].isolation, nodes["b"].isolation) == ("reuse", "process")
+
+
+BASH = "from airflow.operators.bash import BashOperator; BashOperator(task_id='a', bash_command=':'{})"
+
+
+@pytest.mark.parametrize("more", ["", ", env={'A': '{{ ds }}'}, cwd='/'", ", retries=3, outlets=['x']"])
+def test_a_bash_task_runs_user_code_in_programs_only(project, more):
+    assert project.nodes(with_dag("", BASH.format(more)))["a"].isolation == "programs"
+
+
+@pytest.mark.parametrize(
+    ("dag", "more", "isolation"),
+    [
+        ("", ", on_success_callback=print", "default"),
+        ("", ", on_retry_callback=print", "default"),
+        ("", ", pre_execute=print", "default"),
+        ("", ", output_processor=str", "default"),
+        ("user_defined_macros={'f': print}", "", "default"),
+        ("user_defined_filters={'f': print}", "", "default"),
+        ("", ", isolation='process'", "process"),
+        ("isolation='reuse'", "", "reuse"),
+    ],
+)
+def test_a_bash_task_with_code_around_it_does_not(project, dag, more, isolation):
+    assert project.nodes(with_dag(dag, BASH.format(more)))["a"].isolation == isolation
+
+
+def test_operators_derived_from_bash_have_code_of_their_own(project):
+    body = """
+    from airflow.sdk import task
+    from airflow.operators.bash import BashOperator
+    class Mine(BashOperator):
+        def execute(self, context): return 1
+    Mine(task_id="a", bash_command=":")
+    @task.bash
+    def b(): return ":"
+    b()
+    """
+    assert {node.isolation for node in project.nodes(with_dag("", body)).values()} == {"default"}
 
 
 def test_only_leaves_decide_and_cleaning_up_does_not(project):

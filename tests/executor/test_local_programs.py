@@ -8,7 +8,10 @@ import sys
 
 import psutil
 import pytest
+from msgspec.structs import replace
 from toy_project import is_running, run_all, value_of, wait_gone
+
+from headrace.authoring import load_file
 
 SCRIPT = """
     import os, subprocess
@@ -85,3 +88,26 @@ def test_a_failure_ends_the_process(local, project):
     first, failed, last = [run_all(executor, request)[0] for request in requests]
     assert failed.outcome == "failed"
     assert value_of(last) != value_of(first)
+
+
+BASH = """
+from headrace import DAG, BashOperator
+with DAG("w"):
+    BashOperator(task_id="first", bash_command="export LEFT=1; cd /; umask 0; echo $PPID")
+    BashOperator(task_id="second", bash_command="echo $PPID $LEFT $(umask)", env={"MINE": "x"}, append_env=True)
+    BashOperator(task_id="third", bash_command="echo $PPID $MINE {{ params.get('none') }}")
+"""
+
+
+def test_bash_tasks_of_a_dag_share_the_process_that_starts_them_and_nothing_else(local, project):
+    (project.root / "flow.py").write_text(BASH)
+    (workflow,) = load_file(project.root, "flow.py").workflows
+    executor, values = local(), []
+    for node in workflow.nodes[1:]:
+        request = project.request(node.key, file="flow.py")
+        source = replace(request.source, language="python", revision="")
+        values.append(value_of(run_all(executor, replace(request, node=node, source=source))[0]))
+    pid = values[0]
+    mask = os.umask(0)
+    os.umask(mask)
+    assert values == [pid, f"{pid} {mask:04o}", f"{pid} None"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Container, Sequence
@@ -15,6 +14,7 @@ from typing import IO, Any, ClassVar
 from headrace.authoring.dag import BaseOperator, Context
 from headrace.authoring.dag.exceptions import AirflowException, AirflowSkipException
 from headrace.authoring.dag.task_instance import context_environment
+from headrace.operators.program import Program, start_with_pipe
 from headrace.operators.python import PythonOperator
 from headrace.template.jinja import Renderer, RenderOptions
 
@@ -54,37 +54,35 @@ class BashOperator(BaseOperator):
         self.skip_on_exit_code = skip_on_exit_code
         self.cwd = cwd
         self.output_processor = output_processor
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Program | None = None
+
+    @property
+    def runs_programs_only(self) -> bool:
+        texts = [self.bash_command, self.cwd or "", *(self.env or {}).values()]
+        is_plain = all(isinstance(text, str) for text in texts)
+        # A subclass has code of its own.
+        return type(self) is BashOperator and self.output_processor is None and is_plain
 
     def execute(self, context: Context) -> Any:
         """The last line that the command printed."""
         with ExitStack() as cleanup:
             folder = self._folder(cleanup)
             arguments = ["bash", *_as_arguments(self.bash_command, cleanup)]
-            # In this process's group and session, so that whatever stops this task stops the command, too.
-            self.process = subprocess.Popen(
-                arguments,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                cwd=folder,
-                env=self._environment(context),
-            )
-            last_line = self._copy_output(self.process)
+            self.process, output = start_with_pipe(arguments, folder, self._environment(context))
+            with output:
+                last_line = copy_lines(output, sys.stdout, self.output_encoding)
             self._judge(self.process.wait())
         return last_line if self.output_processor is None else self.output_processor(last_line)
 
     def on_kill(self) -> None:
         """End the command and what it has started, but leave it a moment to clean up."""
-        if self.process is None or self.process.poll() is not None:
+        if self.process is None or self.process.has_ended:
             return
         if os.getpgrp() == os.getpid():
             _terminate_own_group()
-        self.process.terminate()
-        try:
-            self.process.wait(_GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
+        self.process.send(signal.SIGTERM)
+        if not self.process.wait_for(_GRACE_SECONDS):
+            self.process.send(signal.SIGKILL)
             self.process.wait()
 
     def _folder(self, cleanup: ExitStack) -> str:
@@ -97,11 +95,6 @@ class BashOperator(BaseOperator):
     def _environment(self, context: Context) -> dict[str, str]:
         environment = dict(os.environ) if self.env is None or self.append_env else {}
         return environment | context_environment(context) | (self.env or {})
-
-    def _copy_output(self, process: subprocess.Popen[bytes]) -> str:
-        assert process.stdout is not None
-        with process.stdout as output:
-            return copy_lines(output, sys.stdout, self.output_encoding)
 
     def _judge(self, code: int) -> None:
         if code == 0:
@@ -142,23 +135,15 @@ def run_bash(command: str, env: dict[str, str] | None, encoding: str) -> int:
     """Run a command in a folder of its own, copy what it prints, and return its exit code."""
     with ExitStack() as cleanup:
         folder = cleanup.enter_context(tempfile.TemporaryDirectory(prefix="headrace-", ignore_cleanup_errors=True))
-        process = subprocess.Popen(
-            ["bash", *_as_arguments(command, cleanup)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            cwd=folder,
-            env=env,
-        )
+        arguments = ["bash", *_as_arguments(command, cleanup)]
+        program, output = start_with_pipe(arguments, folder, os.environ if env is None else env)
         try:
-            assert process.stdout is not None
-            with process.stdout as output:
+            with output:
                 copy_lines(output, sys.stdout, encoding)
-            return process.wait()
+            return program.wait()
         finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+            program.send(signal.SIGKILL)
+            program.wait()
 
 
 def _as_arguments(command: str, cleanup: ExitStack) -> list[str]:

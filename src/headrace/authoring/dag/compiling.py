@@ -175,9 +175,23 @@ def _operator(dag: DAG, task: Any) -> tuple[str, Isolation]:
     name = vars(operator_class).get("operator_name") or operator_class.__name__
     if name == NOOP and not _has_own_work(task):
         return NOOP, "inline"
-    isolation: Any = task.settings.isolation or dag.isolation or "default"
     # The engine completes a no-op by itself; one with callbacks or outlets must reach a process.
-    return ("empty" if name == NOOP else name), isolation
+    return ("empty" if name == NOOP else name), _isolation(dag, task)
+
+
+def _isolation(dag: DAG, task: Any) -> Isolation:
+    wanted: Any = task.settings.isolation or dag.isolation
+    if wanted is None and not task.is_mapped and task.runs_programs_only and not _has_hooks(dag, task):
+        return "programs"
+    return wanted or "default"
+
+
+def _has_hooks(dag: DAG, task: Any) -> bool:
+    """Whether the task's process runs code of the user's around the operator, or when it renders its templates."""
+    events = ("execute", "success", "failure", "retry", "skipped")
+    callbacks = [getattr(task, f"on_{event}_callback") for event in events]
+    templates = (dag.user_defined_macros, dag.user_defined_filters, dag.jinja_environment_kwargs)
+    return any((*callbacks, *templates, task.pre_execute_hook, task.post_execute_hook, task.retry_policy))
 
 
 def _has_own_work(task: Any) -> bool:

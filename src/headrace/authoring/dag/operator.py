@@ -206,6 +206,11 @@ class BaseOperator(TaskNode):
     def post_execute(self, context: Context, result: Any = None) -> None:
         """Called just after `execute`."""
 
+    @property
+    def runs_programs_only(self) -> bool:
+        """Whether `execute` runs user code in programs that it starts, and none in the task's own process."""
+        return False
+
     def on_kill(self) -> None:
         """Called when the task is stopped from outside: end what was started."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import signal
 from collections.abc import Iterator
@@ -13,9 +12,7 @@ from headrace.authoring.dig import as_list
 from headrace.operators.dig.contract import Job, OperatorError, Outcome
 from headrace.operators.dig.environment import as_variables, own_variables, process_environment
 from headrace.operators.dig.secret_references import fill_in_secrets
-
-_IGNORED = (signal.SIGPIPE, signal.SIGXFSZ)
-"""Python ignores these signals. Other programs expect to be ended by them."""
+from headrace.operators.program import Program
 
 
 def run_shell(job: Job) -> Outcome:
@@ -57,37 +54,15 @@ def _temporary_folder() -> str:
 def run_program(command: list[str], folder: Path, environment: dict[str, str]) -> int:
     """Run a program with the task's own output until it ends. A signal counts as 128 more, as in a shell."""
     try:
-        with contextlib.chdir(folder):
-            process = _start(command, environment)
+        program = Program(command, folder, environment)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise OperatorError(f"could not start `{command[0]}`: {reason}") from None
     try:
-        _, status = os.waitpid(process, 0)
+        code = program.wait()
     except BaseException:
-        # The task is being stopped. The program gets the same chance to clean up before the whole group is killed;
-        # it may also have ended in this very moment.
-        with contextlib.suppress(ProcessLookupError, ChildProcessError):
-            os.kill(process, signal.SIGTERM)
-            os.waitpid(process, 0)
+        # The task is being stopped. The program gets the same chance to clean up before the whole group is killed.
+        program.send(signal.SIGTERM)
+        program.wait()
         raise
-    code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
-
-
-def _start(command: list[str], environment: dict[str, str]) -> int:
-    """The id of a new process. `subprocess` can do more, and makes a fresh task process copy 60 pages for that."""
-    no_input = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
-    program = _found(command[0], environment)
-    return os.posix_spawn(program, command, environment, file_actions=[no_input], setsigdef=_IGNORED)
-
-
-def _found(program: str, environment: dict[str, str]) -> str:
-    """Where a program is, on the path that it will have itself."""
-    if "/" in program:
-        return program
-    for folder in os.get_exec_path(environment):
-        path = os.path.join(folder, program)
-        if os.access(path, os.X_OK) and not os.path.isdir(path):
-            return path
-    raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
