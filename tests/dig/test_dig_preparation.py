@@ -154,6 +154,15 @@ def test_a_rehearsal_goes_as_far_as_starting_a_program(project, monkeypatch, tmp
     assert {path.name for path in (*tmp_path.iterdir(), *project.root.iterdir())} == {"wf.dig"}
 
 
+@pytest.mark.parametrize(
+    ("text", "kind"), [("x", None), ("${a}", "1 + 1"), ("${moment(session_time).year()}", "moment")]
+)
+def test_a_rehearsal_evaluates_what_the_file_has_to_evaluate(project, text, kind):
+    run, file, request = rehearsal(project.load(f"+t: {{echo>: '{text}'}}"))
+    assert kind in request.node.config["expression"] if kind else "expression" not in request.node.config
+    assert run(file, request, project.answers).outcome == "success"
+
+
 HEAVY = ("concurrent.futures", "email", "importlib.metadata", "random", "shutil", "ssl", "tempfile")
 
 

@@ -54,6 +54,8 @@ _SHOW_PARAMS = "HEADRACE_TASK_SHOW_PARAMS"
 _RETRY_COUNT = "retry_count"
 _DIRECTIVES = frozenset(("_command", "_check", "_retry", "_secrets"))
 """Keys of a task that no operator needs to ask for."""
+_REHEARSED_DATE = "${moment(session_time).add(1, 'day').format('YYYY-MM-DD')}"
+"""What files that mention moment do with it, by and large."""
 
 
 def run_dig_task(file: DigFile, request: TaskRequest, channel: Channel) -> TaskResult:
@@ -208,7 +210,7 @@ def rehearsal(file: DigFile) -> tuple[Callable[[DigFile, TaskRequest, Channel], 
     survey = Survey(file)
     values: dict[str, Any] = {"_command": sorted(survey.operators & {"py", "sh"})}
     if "${" in survey.text:
-        values["expression"] = "${1 + 1}"
+        values["expression"] = _REHEARSED_DATE if "moment" in survey.text else "${1 + 1}"
     node = Node(key="+rehearsal", operator=REHEARSAL, config=values)
     workflow = Workflow(name="rehearsal", language="dig", nodes=(Node(key="+rehearsal", kind="group"),))
     request = TaskRequest(
