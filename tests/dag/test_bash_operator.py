@@ -67,6 +67,13 @@ def test_folder_is_fresh_and_removed(bash, project, tmp_path, capfd):
     assert project.value(bash(f"bash_command='pwd', cwd={str(tmp_path)!r}")) == str(tmp_path)
 
 
+def test_a_task_whose_own_folder_was_deleted(bash, project, tmp_path, monkeypatch, capfd):
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert project.value(bash(f"bash_command='pwd', cwd={str(tmp_path)!r}")) == str(tmp_path)
+
+
 def test_command_longer_than_an_argument_may_be(bash, project, capfd):
     assert project.value(bash("bash_command='echo hi #' + 'x' * 300_000")) == "hi"
 
@@ -77,6 +84,20 @@ def test_output_processor_makes_the_result(bash, project, capfd):
 
 def test_command_stays_in_the_process_group_of_the_task(bash, project, capfd):
     assert project.value(bash("bash_command='ps -o pgid= -p $$ || true'")).strip() == str(os.getpgrp())
+
+
+def test_a_shell_that_cannot_be_found(bash):
+    error = bash("bash_command='true', env={'PATH': '/nowhere'}").error
+    assert (error.type, "bash" in error.message) == ("FileNotFoundError", True)
+
+
+def test_a_command_that_ignores_the_signal_to_stop_is_killed(bash, monkeypatch, capfd):
+    monkeypatch.setattr("headrace.operators.bash._GRACE_SECONDS", 0.1)
+    more = "execution_timeout=timedelta(seconds=0.3)"
+    result = bash(f"bash_command='trap \"\" TERM; echo $$; while true; do sleep 0.01; done', {more}")
+    assert result.error.type == "AirflowTaskTimeout"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(capfd.readouterr().out), 0)
 
 
 def test_timeout_ends_the_command(bash, project, capfd):

@@ -9,7 +9,7 @@ import sys
 import psutil
 import pytest
 from msgspec.structs import replace
-from toy_project import is_running, run_all, value_of, wait_gone
+from toy_project import collect, is_running, run_all, value_of, wait_gone, wait_until
 
 from headrace.authoring import load_file
 
@@ -76,6 +76,19 @@ def test_what_left_the_process_group_lives_on_and_its_process_serves_nobody_else
         assert run("true") != first
     finally:
         os.kill(left(project), signal.SIGKILL)
+
+
+def test_stopping_a_try_stops_its_program(local, project):
+    project.write(SCRIPT)
+    executor = local()
+    script = 'echo $$ > "$1.new"; mv "$1.new" "$1"; exec sleep 1000'
+    (first,) = run_all(executor, project.request("script", isolation="programs", config={"script": "true"}))
+    request = project.request("script", isolation="programs", config={"script": script})
+    executor.submit([request])
+    wait_until(executor, (project.root / "left").exists)
+    executor.cancel(request.task_id, request.fence)
+    assert collect(executor, [request])[0].outcome == "stopped"
+    wait_gone(left(project), value_of(first))
 
 
 def test_a_failure_ends_the_process(local, project):

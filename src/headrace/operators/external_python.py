@@ -7,7 +7,7 @@ import importlib
 import inspect
 import json
 import os
-import subprocess
+import signal
 import sys
 import tempfile
 import textwrap
@@ -23,6 +23,7 @@ from headrace.authoring.dag.values import decode_value, encode_value
 from headrace.errors import did_you_mean
 from headrace.operators.bash import copy_lines
 from headrace.operators.branch import follow
+from headrace.operators.program import Program, start_with_pipe
 from headrace.operators.python import PythonOperator, arguments_for
 
 SERIALIZERS = ("json", "pickle", "cloudpickle", "dill")
@@ -71,7 +72,7 @@ class OutsidePythonOperator(PythonOperator):
         self.skip_on_exit_code = _codes(skip_on_exit_code)
         self.env_vars = env_vars
         self.inherit_env = inherit_env
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: Program | None = None
 
     def call(self, context: Context) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no call()")
@@ -88,8 +89,8 @@ class OutsidePythonOperator(PythonOperator):
             return self._result(call.with_name("result"))
 
     def on_kill(self) -> None:
-        if self.process is not None and self.process.poll() is None:
-            self.process.terminate()
+        if self.process is not None:
+            self.process.send(signal.SIGTERM)
 
     def _write_call(self, folder: Path, context: Context) -> Path:
         args = list(self.op_args)
@@ -128,16 +129,8 @@ class OutsidePythonOperator(PythonOperator):
         return "from __future__ import annotations" + "\n" * (first + definition.lineno - 2) + "".join(body)
 
     def _run(self, command: list[str]) -> int:
-        # In the task's process group, so that whatever stops the task stops it, too.
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=self._environment(),
-        )
-        assert self.process.stdout is not None
-        with self.process.stdout as output:
+        self.process, output = start_with_pipe(command, os.curdir, self._environment())
+        with output:
             copy_lines(output, sys.stdout, "utf-8")
         return self.process.wait()
 

@@ -7,7 +7,7 @@ import errno
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,7 +29,7 @@ class Program:
         descriptors: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
         if output is not None:
             descriptors += [(os.POSIX_SPAWN_DUP2, output, 1), (os.POSIX_SPAWN_DUP2, output, 2)]
-        with contextlib.chdir(folder):
+        with _inside(folder):
             program = _found(command[0], environment)
             self.pid = os.posix_spawn(program, command, environment, file_actions=descriptors, setsigdef=_RESTORED)
 
@@ -83,6 +83,18 @@ def start_with_pipe(
         raise
     finally:
         os.close(writing)
+
+
+@contextlib.contextmanager
+def _inside(folder: str | Path) -> Iterator[None]:
+    """Like `contextlib.chdir`, also for a process whose own folder has been deleted or may not be read."""
+    before = os.open(os.curdir, getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.chdir(folder)
+        yield
+    finally:
+        os.fchdir(before)
+        os.close(before)
 
 
 def _found(program: str, environment: Mapping[str, str]) -> str:
