@@ -178,7 +178,7 @@ def test_broken_files_are_told_all_at_once(digdag, project):
     assert "2 files of 3 cannot be loaded" in err and "one.dig:3" in err and "two.dig" in err
 
 
-@pytest.mark.parametrize("kind", ["echo", "sh", "python"])
+@pytest.mark.parametrize("kind", ["echo", "sh", "python", "ruby"])
 def test_new_projects_load(digdag, tmp_path, kind):
     folder = tmp_path / f"new_{kind}"
     assert digdag("init", str(folder), "-t", kind)[0] == 0

@@ -240,6 +240,24 @@ def test_py_leaves_parameters_and_subtasks_behind(project, code):
     assert (again.store, again.growth) == ({}, ())
 
 
+def test_py_may_say_more_about_its_subtasks(project, code):
+    module = code(
+        """
+        import digdag
+        def step(n): pass
+        def go():
+            digdag.env.subtask_config["_export"] = {"a": 1}
+            for n in range(2):
+                digdag.env.add_subtask(step, n=n)
+            digdag.env.subtask_config["_parallel"] = True
+        """
+    )
+    for python in ("", f", python: {sys.executable}"):
+        group, *tasks = project.run(f"+t: {{py>: {module}.go{python}}}").growth
+        assert group.export == {"a": 1}
+        assert [(task.key, task.upstream) for task in tasks] == [("+wf+t^sub+subtask0", ()), ("+wf+t^sub+subtask1", ())]
+
+
 def test_py_sees_its_folder_and_env_but_not_parameters_in_the_environment(project, code, capfd):
     module = code("import os\ndef go(): print(os.getcwd(), os.environ['MINE'], 'name' in os.environ)")
     before, path = os.getcwd(), list(sys.path)

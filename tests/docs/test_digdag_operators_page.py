@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 
 import pytest
 from pages import ROOT, blocks_of
@@ -42,3 +43,16 @@ def test_examples_run(tmp_path, file, expected):
             project.write(block.note, block.text)
     project.run("run", file).check()
     assert expected in "".join(path.read_text() for path in (project.home / "logs").rglob("*.log"))
+
+
+@pytest.mark.skipif(shutil.which("ruby") is None, reason="there is no `ruby` on the PATH")
+def test_the_ruby_example_runs(tmp_path):
+    project = Project(tmp_path)
+    section = PAGE.read_text().partition("### `rb>`")[2].partition("### ")[0]
+    dig, ruby = re.findall(r"```(?:yaml|ruby)\n(.*?)```", section, re.S)
+    project.write("reports.dig", dig)
+    project.write("tasks/reports.rb", ruby)
+    project.run("run", "reports.dig").check()
+    printed = sorted(path.read_text() for path in (project.home / "logs").rglob("*.log"))
+    assert any("+reports+report^sub+subtask0" in text for text in printed)
+    assert any("daily" in text for text in printed)

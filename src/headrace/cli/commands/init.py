@@ -53,12 +53,34 @@ import digdag
 def count(words):
     digdag.env.store({"total": len(words)})
 """
+_RUBY = """\
+timezone: UTC
+
+_export:
+  rb:
+    require: tasks/words
+
++count:
+  rb>: Words.count
+  words: [one, two, three]
+
++tell:
+  echo>: "there are ${total} words"
+"""
+_RUBY_CLASS = """\
+class Words
+  def count(words)
+    Digdag.env.store(total: words.size)
+  end
+end
+"""
 _IGNORED = ".digdag\n*.log\n"
 
 KINDS: dict[str, dict[str, str]] = {
     "echo": {"NAME.dig": _ECHO},
     "sh": {"NAME.dig": _SHELL, "tasks/work.sh": _SHELL_SCRIPT},
     "python": {"NAME.dig": _PYTHON, "tasks/__init__.py": _PYTHON_MODULE},
+    "ruby": {"NAME.dig": _RUBY, "tasks/words.rb": _RUBY_CLASS},
 }
 
 

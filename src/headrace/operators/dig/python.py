@@ -6,7 +6,6 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from headrace.authoring.dig import as_text
@@ -14,7 +13,7 @@ from headrace.handoff import user_traceback
 from headrace.operators.dig import python_program
 from headrace.operators.dig.contract import Job, OperatorError, Outcome
 from headrace.operators.dig.environment import own_variables, process_environment
-from headrace.operators.dig.script_files import run_with_files
+from headrace.operators.dig.script_files import as_words, run_script, run_with_files
 
 
 def run_python(job: Job) -> Outcome:
@@ -23,10 +22,11 @@ def run_python(job: Job) -> Outcome:
     command = params.read("_command", as_text, None)
     script = params.read("script", as_text, None) if command is None else None
     variables = own_variables(params, job.channel)
-    python = params.read("python", _words, None)
+    python = params.read("python", as_words, None)
     values = params.everything()
     if script is not None:
-        return _run_script(job, python or [sys.executable], script, values, variables)
+        program = python or [sys.executable]
+        return run_script("Python", program, ".py", script, job.folder, values, process_environment(variables))
     if command is None:
         raise OperatorError("parameter `py>` or `script` is required but not set")
     if python is not None:
@@ -35,7 +35,7 @@ def run_python(job: Job) -> Outcome:
     with _surroundings(job, values, variables):
         _call(command, values)
         environment = python_program.env
-        return Outcome(environment.subtasks or None, environment.export_params, environment.store_params)
+        return Outcome(environment.subtask_config or None, environment.export_params, environment.store_params)
 
 
 def _call(command: str, values: dict[str, Any]) -> None:
@@ -80,18 +80,3 @@ def _restore_environment(wanted: dict[str, str]) -> None:
     for key in now.keys() - wanted.keys():
         del os.environ[key]
     os.environ.update(wanted.items() - now.items())
-
-
-def _run_script(job: Job, python: list[str], script: str, values: dict[str, Any], variables: dict[str, str]) -> Outcome:
-    """A program that is written in the task; it reads and writes the files that it is called with."""
-    # Few tasks have one. It brings `random`, which every process that is forked has to seed anew.
-    import tempfile
-
-    with tempfile.TemporaryDirectory(prefix="headrace-py-") as folder:
-        path = Path(folder, "script.py")
-        path.write_text(script, encoding="utf-8")
-        return run_with_files("Python", [*python, str(path)], job.folder, values, process_environment(variables))
-
-
-def _words(value: Any) -> list[str]:
-    return [str(word) for word in value] if isinstance(value, list) else [str(value)]

@@ -30,7 +30,10 @@ class Environment:
         self.params = params
         self.store_params: dict[str, Any] = {}
         self.export_params: dict[str, Any] = {}
-        self.subtasks: dict[str, Any] = {}
+        self.state_params: dict[str, Any] = {}
+        # Users set more in it than tasks: `digdag.env.subtask_config["_parallel"] = True`.
+        self.subtask_config: dict[str, Any] = {}
+        self._subtasks = 0
 
     def store(self, params: dict[str, Any] | None = None, **named: Any) -> None:
         """Give parameters to the tasks that come after this one."""
@@ -42,6 +45,7 @@ class Environment:
 
     def set_state(self, params: dict[str, Any] | None = None, **named: Any) -> None:
         """Accepted and ignored, as it always was."""
+        self.state_params.update({**(params or {}), **named})
 
     def add_subtask(self, task: Callable[..., Any] | dict[str, Any] | None = None, **params: Any) -> None:
         """Add a task below this one: a function with its parameters, or a task as in a `.dig` file."""
@@ -49,7 +53,8 @@ class Environment:
             body = {**(task or {}), **params}
         else:
             body = {"py>": _path_of(task), **params}
-        self.subtasks[f"+subtask{len(self.subtasks)}"] = _as_json(body)
+        self.subtask_config[f"+subtask{self._subtasks}"] = _as_json(body)
+        self._subtasks += 1
 
 
 env = Environment()
@@ -154,14 +159,14 @@ def main(command: str, source: str, target: str) -> int:
     del sys.path[0]
     sys.path.append(".")
     with open(source, encoding="utf-8") as stream:
-        params = json.load(stream)
+        params = json.load(stream)["params"]
     sys.modules["digdag"] = module
     env.begin(params)
     result: dict[str, Any] = {}
     try:
         call(command, params)
         result = {
-            "subtask_config": env.subtasks,
+            "subtask_config": env.subtask_config,
             "export_params": env.export_params,
             "store_params": env.store_params,
         }

@@ -19,9 +19,9 @@ def run_with_files(
 
     with tempfile.TemporaryDirectory(prefix="headrace-script-") as exchange:
         source, target = Path(exchange, "in.json"), Path(exchange, "out.json")
-        source.write_text(json.dumps(values))
+        source.write_text(json.dumps({"params": values}))
         code = run_program([*program, str(source), str(target)], folder, environment)
-        result = _result(target)
+        result = _result(target, code)
     if code == 0 and "error" not in result:
         return Outcome(_subtasks(result) or None, _map(result, "export_params"), _map(result, "store_params"))
     error = result.get("error") or {}
@@ -33,10 +33,35 @@ def run_with_files(
     )
 
 
-def _result(target: Path) -> dict[str, Any]:
+def run_script(
+    language: str,
+    program: list[str],
+    suffix: str,
+    script: str,
+    folder: Path,
+    values: dict[str, Any],
+    environment: dict[str, str],
+) -> Outcome:
+    """Run a program that is written in the task; it reads and writes the files that it is called with."""
+    import tempfile  # see above
+
+    with tempfile.NamedTemporaryFile("w", prefix="headrace-script-", suffix=suffix, encoding="utf-8") as file:
+        file.write(script)
+        file.flush()
+        return run_with_files(language, [*program, file.name], folder, values, environment)
+
+
+def as_words(value: Any) -> list[str]:
+    """A program with its first arguments, which may be written as a text or as a list."""
+    return [str(word) for word in value] if isinstance(value, list) else [str(value)]
+
+
+def _result(target: Path, code: int) -> dict[str, Any]:
     try:
         result = json.loads(target.read_text(encoding="utf-8"))
     except FileNotFoundError:
+        if code != 0:
+            return {}  # the code says enough
         return {"error": {"message": "the program left no result", "class": "ResultMissing"}}
     except ValueError:
         return {"error": {"message": "the program left a result that is not JSON", "class": "ResultBroken"}}
