@@ -86,9 +86,9 @@ def test_some_operators_are_not_retried_for_their_own_failure(project, task):
 
 
 def test_an_undefined_variable_fails_for_good(project):
-    result = project.run("+t: {sh>: 'echo ${nope}', _retry: 3}")
+    result = project.run("+t: {py>: 'echo.${nope}', _retry: 3}")
     assert (result.outcome, result.is_retryable, result.error.type) == ("failed", False, "ExpressionError")
-    assert result.error.message == "could not evaluate `${nope}` of `_command`: ReferenceError: nope is not defined"
+    assert result.error.message == "could not evaluate `${nope}` of `py>`: ReferenceError: nope is not defined"
 
 
 def test_a_failure_handler_reads_an_error_that_quotes_an_expression(project, capfd):
@@ -97,7 +97,34 @@ def test_a_failure_handler_reads_an_error_that_quotes_an_expression(project, cap
     message = project.run_node(file, task).error.message
     (handler,) = task.on_failure
     assert project.run_node(file, handler, params={"error": {"message": message}}).outcome == "success"
-    assert capfd.readouterr().out == f"{message}\n"
+    assert capfd.readouterr().out == "could not evaluate ${nope} of sh>: ReferenceError: nope is not defined\n"
+
+
+def test_what_failed_can_be_told_by_a_shell_script(project, tmp_path, capfd):
+    file = project.load("""+t: {sh>: x, _error: {sh>: 'echo "failed: ${error.message}"'}}""")
+    (handler,) = file.workflows[0].nodes[1].on_failure
+    message = f"could not start `touch {tmp_path}/harm`: no\nhint: did you mean `torch`?"
+    assert project.run_node(file, handler, params={"error": {"message": message}}).outcome == "success"
+    assert capfd.readouterr().out == f"failed: could not start touch {tmp_path}/harm: no\n"
+    assert not (tmp_path / "harm").exists()
+
+
+@pytest.mark.parametrize(
+    ("task", "hint"),
+    [
+        ("sh>: 'for f in *; do echo ${f}; done'", "its own variables are written `$name`"),
+        ("sh>: 'echo ${HOME:-x}'", "its own variables are written `$name`"),
+        ("sh>: 'echo ${table}', table: x", "write `table` above `sh>`"),
+        ("echo>: '${session_tme}'", "did you mean `session_time`?"),
+    ],
+)
+def test_an_undefined_variable_is_explained(project, task, hint):
+    assert hint in project.run(f"+t: {{{task}}}").error.message
+
+
+def test_parameters_above_the_operator_are_seen_by_it(project, capfd):
+    assert project.run("+t: {table: x, echo>: 'table ${table}'}").outcome == "success"
+    assert capfd.readouterr().out == "table x\n"
 
 
 def test_an_unknown_operator_suggests_another(project):

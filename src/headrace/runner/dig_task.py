@@ -45,7 +45,7 @@ from headrace.operators.dig import (
 )
 from headrace.runner.console import say
 from headrace.runner.dig_preparation import Survey, find_modules, import_libraries, import_operators
-from headrace.template.javascript import Evaluator, merge
+from headrace.template.javascript import Evaluator, ExpressionError, merge
 
 log = logging.getLogger(__name__)
 _evaluator = Evaluator()
@@ -64,7 +64,7 @@ def run_dig_task(file: DigFile, request: TaskRequest, channel: Channel) -> TaskR
     obeys_retry = False
     try:
         inherited = merge(_inherited(request), builtin_variables(file.workflows[0], request))
-        values = _evaluator.evaluate(inherited, request.node.config, _verbatim(request), request.run.timezone)
+        values = _evaluate(request, inherited)
         if os.environ.get(_SHOW_PARAMS):
             log.info("parameters: %s", json.dumps(values, ensure_ascii=False, default=str))
         registered = find_operator(request.node.operator, file.root)
@@ -81,13 +81,38 @@ def run_dig_task(file: DigFile, request: TaskRequest, channel: Channel) -> TaskR
 
 
 def _inherited(request: TaskRequest) -> dict[str, Any]:
-    """The alert must go out even if it is an export of the workflow that cannot be evaluated."""
-    return {} if request.key.endswith(FAILURE_ALERT) else request.params
+    # The alert must go out even if it is an export of the workflow that cannot be evaluated.
+    if request.key.endswith(FAILURE_ALERT):
+        return {}
+    error = request.params.get("error")
+    if not _handles_failure(request) or not isinstance(error, dict):
+        return request.params
+    return {**request.params, "error": {key: _to_be_quoted(value) for key, value in error.items()}}
 
 
-def _verbatim(request: TaskRequest) -> frozenset[str]:
-    """In a failure handler `error` holds the engine's words, which may quote the very `${…}` that failed."""
-    return frozenset(("error",)) if "^error" in request.key else frozenset()
+def _to_be_quoted(words: Any) -> Any:
+    """Handlers put `${error.message}` into shell scripts and JSON: a shell would run what stands in backquotes, and
+    a hint is a second line, which a text in JSON cannot have.
+    """
+    return words.partition("\nhint: ")[0].replace("`", "") if isinstance(words, str) else words
+
+
+def _handles_failure(request: TaskRequest) -> bool:
+    return "^error" in request.key
+
+
+def _evaluate(request: TaskRequest, inherited: dict[str, Any]) -> dict[str, Any]:
+    operator = request.node.operator
+    # In a failure handler `error` holds the engine's words, which may quote the very `${…}` that failed.
+    verbatim = frozenset(("error",)) if _handles_failure(request) else frozenset()
+    try:
+        return _evaluator.evaluate(
+            inherited, request.node.config, verbatim, request.run.timezone, {"_command": f"{operator}>"}
+        )
+    except ExpressionError as error:
+        if operator == "sh" and error.hint is None and "of `sh>`" in error.message:
+            error.hint = "`${…}` is filled in before the shell sees it; its own variables are written `$name`"
+        raise
 
 
 def _job(file: DigFile, request: TaskRequest, values: dict[str, Any], channel: Channel) -> Job:

@@ -147,18 +147,19 @@ class Evaluator:
         local: Mapping[str, Any] | None = None,
         verbatim: frozenset[str] = frozenset(),
         timezone: str = "UTC",
+        names: Mapping[str, str] | None = None,
     ) -> dict[str, Any]:
         """Parameters overlaid with a task's own ones, every text in them evaluated, in order.
 
         An expression sees the parameters, those of them evaluated that come before it, and of the task's own ones
         those that come before it. `verbatim` names parameters that are data and are not evaluated. `timezone` is where
-        dates are local.
+        dates are local. `names` has what people call a parameter that goes by another name here.
         """
         merged = {key: value for key, value in merge(params, local or {}).items() if key not in REMOVED_KEYS}
         if not _has_dollar(merged):
             return merged
         with local_zone(timezone):
-            return _Evaluation(self, dict(params)).top_level(merged, UNEVALUATED_KEYS | verbatim)
+            return _Evaluation(self, dict(params), names).top_level(merged, UNEVALUATED_KEYS | verbatim)
 
     def render(self, text: str, params: Mapping[str, Any], timezone: str = "UTC") -> str:
         """One text, with parameters that are evaluated already."""
@@ -197,15 +198,18 @@ class Evaluator:
 class _Evaluation:
     """One pass over a map of parameters. `scope` holds what expressions see; the engine gets it with the first one."""
 
-    def __init__(self, evaluator: Evaluator, scope: dict[str, Any]) -> None:
+    def __init__(self, evaluator: Evaluator, scope: dict[str, Any], names: Mapping[str, str] | None = None) -> None:
         self._evaluator = evaluator
         self._scope = scope
+        self._names = names or {}
         self._is_loaded = False
+        self._keys: frozenset[str] = frozenset()
 
     def top_level(self, merged: Mapping[str, Any], verbatim: frozenset[str]) -> dict[str, Any]:
         evaluated: dict[str, Any] = {}
+        self._keys = frozenset(merged)
         for key, value in merged.items():
-            evaluated[key] = value if key in verbatim else self.value(value, None, key)
+            evaluated[key] = value if key in verbatim else self.value(value, None, self._names.get(key, key))
             self._set(key, evaluated[key])
         return evaluated
 
@@ -240,8 +244,13 @@ class _Evaluation:
 
     def _failure(self, expression: Expression, path: str, reason: str) -> ExpressionError:
         undefined = _UNDEFINED.match(reason)
-        hint = did_you_mean(undefined[1], self._scope) if undefined else None
+        hint = self._hint(undefined[1], path) if undefined else None
         return ExpressionError(f"could not evaluate `${{{expression.source}}}` of `{path}`: {reason}", hint=hint)
+
+    def _hint(self, name: str, path: str) -> str | None:
+        if name in self._keys and name != path:
+            return f"a task's own parameters are evaluated from top to bottom: write `{name}` above `{path}`"
+        return did_you_mean(name, self._scope)
 
     def _set(self, key: str, value: Any) -> None:
         if key in self._scope and self._scope[key] is value:
