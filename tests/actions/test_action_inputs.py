@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from headrace.actions.params import parse_params
+from headrace.actions.params import parse_params, settled, typed_params
 from headrace.actions.sessions import logical_time
 from headrace.actions.wording import duration
 from headrace.definition import Node, Schedule, Workflow
@@ -25,6 +25,26 @@ TOKYO = Workflow(name="flow", language="dig", nodes=(Node(key="+flow", kind="gro
 )  # fmt: skip
 def test_a_value_is_json_where_it_is_json(text, value):
     assert parse_params([f"key={text}"]) == {"key": value}
+
+
+@pytest.mark.parametrize(
+    ("pairs", "params"),
+    [
+        (["n=5", "v=1.0", "is=true", "day=20260131"], {"n": "5", "v": "1.0", "is": "true", "day": "20260131"}),
+        (["a.b=1", "a.c.d=x", "a.b=2"], {"a": {"b": "2", "c": {"d": "x"}}}),
+        (["a=1,b.c=2,d=3,4,,5"], {"a": "1", "b": {"c": "2"}, "d": "3,4,,5"}),
+        (["a=x=y", 'list=["p","q"]', "empty="], {"a": "x=y", "list": '["p","q"]', "empty": ""}),
+        (["a=1", "a.b=2"], {"a": {"b": "2"}}),
+    ],
+)
+def test_parameters_of_dig_workflows_are_texts_and_dots_make_maps(pairs, params):
+    assert settled("dig", typed_params(pairs)) == params
+    assert settled("python", typed_params(pairs)) == parse_params(pairs)
+
+
+def test_what_was_typed_joins_the_maps_of_a_file():
+    given = {"pg": {"host": "h", "port": 1}, **typed_params(["pg.port=2"])}
+    assert settled("dig", given) == {"pg": {"host": "h", "port": "2"}}
 
 
 @pytest.mark.parametrize("pair", ["key", "=5", " =5"])

@@ -87,7 +87,7 @@ def test_project_from_push_to_delete(digdag, project, tmp_path):
     started = fields(out)
     assert out.startswith("Started a session attempt:\n")
     assert started["session time"] == "2026-01-31 00:00:00 +0900"
-    assert (started["params"], started["revision"]) == ('{"n": 5}', "1.0.0")
+    assert (started["params"], started["revision"]) == ('{"n": "5"}', "1.0.0")
     code, _, err = digdag("start", "sales", "daily", "--session", "2026-01-31")
     assert code == 1 and "was already started for this time" in err
     attempt = started["attempt id"]
@@ -123,7 +123,7 @@ def test_check_shows_parameters_and_the_first_session(digdag, project, tmp_path)
     (tmp_path / "more.yml").write_text("m: {a: 1}\nn: 1\n")
     code, out, _ = digdag("check", "--project", str(project), "-p", "n=5", "-P", str(tmp_path / "more.yml"))
     assert code == 0
-    assert 'parameters: {"m": {"a": 1}, "n": 5}' in out
+    assert 'parameters: {"m": {"a": 1}, "n": "5"}' in out
     session, run = re.search(r"first session time: \S+ (\S+ \S+), first run: \S+ (\S+ \S+)", out).groups()
     assert (session, run) == ("00:00:00 +0900", "07:00:00 +0900")
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice, takewhile
 from typing import Any, Literal, NamedTuple, get_args
 
 from headrace.actions.finding import find_workflow
+from headrace.actions.params import settled
 from headrace.actions.sessions import logical_time
 from headrace.clock import Clock, iso, to_micros
 from headrace.definition import Workflow
@@ -94,7 +95,8 @@ def create_backfill(store: Store, clock: Clock, request: BackfillRequest) -> Bac
         planned = _outcomes(tx, row.id, slots, request.reprocess)
         if request.is_dry_run or not any(one.outcome in ("created", "again") for one in planned):
             return Backfilled(None, planned)
-        return _create(tx, row.id, request, planned, to_micros(now))
+        given = replace(request, params=settled(workflow.language, request.params))
+        return _create(tx, row.id, given, planned, to_micros(now))
 
     return store.transact(work)
 

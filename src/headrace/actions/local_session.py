@@ -14,6 +14,7 @@ from headrace.actions.choosing import (
     up_to,
     with_grown,
 )
+from headrace.actions.params import settled
 from headrace.actions.sessions import logical_time
 from headrace.actions.trigger import create_manual_run
 from headrace.clock import from_micros, iso, to_micros
@@ -72,6 +73,7 @@ def begin_local_run(
     tx: Transaction, workflow_id: int, workflow: Workflow, wish: LocalWish, now: datetime, *, is_private: bool
 ) -> RunRow:
     """Create a run and start it, or another attempt of the session's run."""
+    wish = wish._replace(params=settled(workflow.language, wish.params))
     tree = tree_of_nodes(workflow.nodes)
     if wish.is_dry or not wish.is_saved:
         if wish.start is not None:

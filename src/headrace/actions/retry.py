@@ -6,12 +6,14 @@ from typing import Any, NamedTuple
 
 from headrace.actions.choosing import matching, tree_of_tasks
 from headrace.actions.finding import find_run
+from headrace.actions.params import settled
 from headrace.actions.start import version_of_revision
 from headrace.clock import Clock, to_micros
 from headrace.errors import StateError
 from headrace.state import preceding
 from headrace.store import (
     AttemptPlan,
+    Definitions,
     RunRow,
     Store,
     Transaction,
@@ -89,9 +91,16 @@ def _version(tx: Transaction, run: RunRow, again: Again) -> int | None:
 
 def _plan(tx: Transaction, run: RunRow, again: Again) -> AttemptPlan:
     (before,) = (one for one in list_attempts(tx, run.id) if one.id == run.attempt_id)
-    params = {**before.params, **again.params}
+    params = {**before.params, **_given(tx, run, again)}
     carried = None if again.resumes_from is None else _before(tx, run, again.resumes_from)
     return AttemptPlan(params=params if again.params or before.number > 1 else None, carried=carried)
+
+
+def _given(tx: Transaction, run: RunRow, again: Again) -> dict[str, Any]:
+    if not again.params:
+        return {}
+    version_id = version_of_attempt(tx, run.attempt_id)
+    return settled(tx.shared(Definitions).version(tx, version_id).workflow.language, again.params)
 
 
 def _before(tx: Transaction, run: RunRow, pattern: str) -> tuple[str, ...]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from headrace.actions.finding import find_workflow_of
+from headrace.actions.params import settled
 from headrace.actions.sessions import logical_time
 from headrace.clock import Clock, iso, to_micros
+from headrace.definition import Workflow
 from headrace.errors import NotFoundError, StateError
 from headrace.store import (
     AttemptPlan,
@@ -68,7 +70,9 @@ def _start(tx: Transaction, clock: Clock, wanted: Wanted, *, is_dry: bool) -> St
     now = to_micros(clock.now())
     row = find_workflow_of(tx, wanted.project, wanted.workflow)
     version_id = version_of_revision(tx, row, wanted.revision)
-    slot = _slot(tx, version_id, wanted.session, clock)
+    workflow = tx.shared(Definitions).version(tx, version_id).workflow
+    wanted = wanted._replace(params=settled(workflow.language, wanted.params))
+    slot = _slot(workflow, wanted.session, clock)
     run_id = run_for(tx, row.id, to_micros(slot.logical_time))
     if run_id is None:
         run_id = _first_attempt(tx, row, version_id, slot, wanted, now)
@@ -95,8 +99,7 @@ def version_of_revision(tx: Transaction, row: WorkflowRow, revision: str | None)
     return found
 
 
-def _slot(tx: Transaction, version_id: int, session: str, clock: Clock) -> Slot:
-    workflow = tx.shared(Definitions).version(tx, version_id).workflow
+def _slot(workflow: Workflow, session: str, clock: Clock) -> Slot:
     at = logical_time(workflow, session, clock.now()).replace(microsecond=0)
     if workflow.schedule is None:
         return Slot(at, at, at, at)

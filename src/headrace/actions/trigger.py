@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from headrace.actions.finding import find_workflow
-from headrace.actions.params import check_params
+from headrace.actions.params import check_params, settled
 from headrace.actions.sessions import NO_TIME, slot_of
 from headrace.actions.told_times import told_slot
 from headrace.clock import Clock, iso, to_micros
@@ -117,6 +117,7 @@ def _create(
     note: str | None = None,
     partition_key: str | None = None,
 ) -> RunRow:
+    params = settled(workflow.language, params)
     check_params(workflow, params)
     about = None if partition_key is None else _time_of(workflow, partition_key)
     new = NewRun(

@@ -12,6 +12,16 @@ from headrace.authoring.languages import (
     language_of,
     load_file,
     suffixes,
+    takes_texts,
 )
 
-__all__ = ["LoadedFile", "SlotQuestion", "TellsSlots", "ToldSlot", "language_of", "load_file", "suffixes"]
+__all__ = [
+    "LoadedFile",
+    "SlotQuestion",
+    "TellsSlots",
+    "ToldSlot",
+    "language_of",
+    "load_file",
+    "suffixes",
+    "takes_texts",
+]

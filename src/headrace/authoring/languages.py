@@ -56,12 +56,15 @@ class Language(NamedTuple):
     """`module:function`, called with the project's folder, the file's path relative to it, and its bytes or None."""
     keeps_sessions: bool = False
     """Whether a local run for the same time goes on where the one before stopped."""
+    takes_texts: bool = False
+    """Whether a parameter that was typed as `KEY=VALUE` is a text, whatever it looks like, and its name has dots for
+    maps in maps. Otherwise JSON is taken as such."""
 
 
 LANGUAGES = (
     Language("python", ".py", "headrace.authoring.dag.loading:load_dag_file"),
     Language("python", ".zip", "headrace.authoring.dag.loading:load_dag_file"),
-    Language("dig", ".dig", "headrace.authoring.dig.loading:load_dig_file", keeps_sessions=True),
+    Language("dig", ".dig", "headrace.authoring.dig.loading:load_dig_file", keeps_sessions=True, takes_texts=True),
 )
 
 
@@ -79,6 +82,11 @@ def language_of(file: str | Path) -> Language:
     raise LoadError(
         f"`{file}` is not a workflow file: expected a name that ends in {' or '.join(suffixes())}", file=str(file)
     )
+
+
+def takes_texts(name: str) -> bool:
+    """Whether workflows of the language with this name take parameters as texts."""
+    return any(language.takes_texts for language in LANGUAGES if language.name == name)
 
 
 def load_file(root: Path, file: str, content: bytes | None = None) -> LoadedFile:

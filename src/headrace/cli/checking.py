@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from headrace.actions.params import check_params
+from headrace.actions.params import check_params, settled
 from headrace.authoring import language_of
 from headrace.definition import Workflow, digest
 from headrace.errors import LoadError, UsageError
@@ -58,7 +58,7 @@ def with_params(one: Checked, params: Mapping[str, Any]) -> Checked:
     """The file, with an error if the parameters that were given are not what one of its workflows asks for."""
     try:
         for workflow in one.parsed.workflows if params else ():
-            check_params(workflow, params)
+            check_params(workflow, settled(workflow.language, params))
     except UsageError as error:
         problem = SourceError(message=error.message, hint=error.hint, file=one.parsed.file)
         return one._replace(parsed=msgspec.structs.replace(one.parsed, error=problem))

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import msgspec
 
-from headrace.actions.params import parse_params
+from headrace.actions.params import typed_params
 from headrace.cli.digdag_options import common_params
 from headrace.errors import UsageError
 
@@ -22,7 +22,8 @@ limit_option = click.option(
 )
 params_option = click.option(
     "-p", "--param", "params", multiple=True, metavar="KEY=VALUE",
-    help="A parameter of the run. A value that is JSON (5, true, [1], \"5\") is taken as such, others are strings.",
+    help="A parameter of the run. For a DAG, a value that is JSON (5, true, [1], \"5\") is taken as such. For a `.dig`"
+    " workflow it is a text, `a.b=c` stands for a map, and commas may part several.",
 )  # fmt: skip
 conf_option = click.option(
     "-c", "--conf", metavar="JSON", help="Parameters of the run as one JSON object; `-p` overrides them."
@@ -55,7 +56,7 @@ def given_params(context: click.Context, pairs: Iterable[str], file: str | None)
     """The parameters of a command line, the weakest first: `-c` and `-X`, `-P`, `-p`."""
     # Only where there is a file: reading YAML costs more than most commands.
     from_file = import_module("headrace.cli.params_files").read_params_file(file) if file is not None else {}
-    return {**common_params(context), **from_file, **parse_params(pairs)}
+    return {**common_params(context), **from_file, **typed_params(pairs)}
 
 
 def parse_conf(text: str | None, option: str = "--conf") -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from headrace.actions.params import put_nested
 from headrace.authoring.dig.yaml_dialect import parse, plain
 from headrace.errors import LoadError, UsageError
 
@@ -39,12 +40,7 @@ def params_of_properties(properties: Mapping[str, str]) -> dict[str, Any]:
     params: dict[str, Any] = {}
     for key, value in properties.items():
         if key.startswith(_PREFIX):
-            *outer, last = key.removeprefix(_PREFIX).split(".")
-            place = params
-            for name in outer:
-                inner = place.setdefault(name, {})
-                place = inner if isinstance(inner, dict) else place.setdefault(name, {})
-            place[last] = value
+            put_nested(params, key.removeprefix(_PREFIX), value)
     return params
 
 

@@ -20,7 +20,7 @@ from headrace.actions.backfill import (
     unpause_backfill,
 )
 from headrace.actions.finding import find_workflow
-from headrace.actions.params import parse_params
+from headrace.actions.params import typed_params
 from headrace.actions.schedules import find_schedules
 from headrace.actions.wording import instant as shown
 from headrace.cli.opening import opened
@@ -85,7 +85,7 @@ def create_command(
     """Create a run of WORKFLOW for each time of its schedule in a range."""
     if (given["end"] is None) == (given["count"] is None):
         raise UsageError("expected the backfill to have either `--to` or `--count`")
-    request = BackfillRequest(params={**parse_conf(conf), **parse_params(params)}, attempt_name=name, **given)
+    request = BackfillRequest(params={**parse_conf(conf), **typed_params(params)}, attempt_name=name, **given)
     with opened(url) as here:
         done = create_backfill(here.store, here.clock, request)
     _show_created(done, request, as_json)

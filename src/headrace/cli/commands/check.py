@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import click
 
+from headrace.actions.params import settled
+from headrace.authoring import language_of
 from headrace.cli.blocks import shown_time
 from headrace.cli.checking import Checked, check_paths, describe, first_slot, with_params
 from headrace.cli.options import given_params, json_option, params_file_option, params_option
@@ -36,6 +39,7 @@ def command(
     """
     given = given_params(context, params, params_file)
     files = [with_params(one, given) for one in check_paths(paths or (project,), load_settings().parser)]
+    given = _shown(given, files)
     if as_json:
         print_json({"files": [describe(one) for one in files], "params": given})
     else:
@@ -46,6 +50,11 @@ def command(
         broken = sum(one.parsed.error is not None for one in files)
         click.echo(f"{len(files)} files, {broken} with errors", err=True)
     return 1 if any(one.parsed.error is not None for one in files) else 0
+
+
+def _shown(given: dict[str, Any], files: list[Checked]) -> dict[str, Any]:
+    """What was given, as the workflows of the first file take it."""
+    return settled(language_of(files[0].shown).name, given) if files else given
 
 
 def _print(one: Checked) -> None:

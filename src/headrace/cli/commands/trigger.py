@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from headrace.actions.params import parse_params
+from headrace.actions.params import typed_params
 from headrace.actions.trigger import trigger
 from headrace.cli.commands.runs import describe
 from headrace.cli.opening import opened
@@ -42,7 +42,7 @@ def command(
     url: str | None,
 ) -> None:
     """Start a run of WORKFLOW now."""
-    given = {**parse_conf(conf), **parse_params(params)}
+    given = {**parse_conf(conf), **typed_params(params)}
     with opened(url) as here:
         run = trigger(
             here.store,
