@@ -217,3 +217,19 @@ def test_a_workflow_without_a_schedule_cannot_be_filled_in_or_disabled(digdag, t
     for command in (("backfill", "once", "flow", "--from", "2026-01-01"), ("disable", "once", "flow")):
         code, _, err = digdag(*command)
         assert (code, "has no schedule" in err, "`headrace schedules` lists" in err) == (2, True, True), command
+
+
+def test_two_folders_of_one_name_have_sessions_of_their_own(headrace, tmp_path):
+    printed = []
+    for place in ("here", "there", "here"):
+        file = tmp_path / place / "sales" / "daily.dig"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"+a: {{sh>: 'touch {place}'}}\n+b: {{require>: other}}\n")
+        (file.parent / "other.dig").write_text(f"+o: {{sh>: 'touch other-{place}'}}\n")
+        (file.parent / "twice_a.py").write_text("from airflow.sdk import DAG\nDAG('twice')\n")
+        (file.parent / "twice_b.py").write_text("from airflow.sdk import DAG\nDAG('twice')\n")
+        done = headrace("run", str(file), "--session", "2026-01-31")
+        assert done.returncode == 0, done.err
+        assert (file.parent / place).exists() and (file.parent / f"other-{place}").exists()
+        printed.append(done.err)
+    assert ["were done before" in text for text in printed] == [False, False, True]

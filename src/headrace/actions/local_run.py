@@ -12,6 +12,7 @@ from typing import Any
 
 from headrace.actions.local_session import LocalWish, abandon_orphans, begin_local_run
 from headrace.actions.parts import Parts
+from headrace.actions.private_projects import ensure_private_project
 from headrace.actions.serving import Server, TriggererServer
 from headrace.actions.timekeeper import Timekeeper
 from headrace.actions.why import why
@@ -73,8 +74,8 @@ class LocalRun:
 
         def work(tx: Transaction) -> RunRow:
             now = self._parts.clock.now()
-            project_id = ensure_project(tx, root.name or "root", str(root), to_micros(now))
             at, content = to_micros(now), parsed.content
+            project_id = self._ensure_project(tx, root, at)
             rows = save_file(tx, project_id, parsed.file, parsed.digest, parsed.workflows, at, content)
             for saved, defined in zip(rows, parsed.workflows, strict=True):
                 if saved.is_changed or saved.is_new:
@@ -95,6 +96,11 @@ class LocalRun:
         queues = ("default",) if self._is_private else tuple(sorted(served))
         self.go_on(run, queues)
         return run
+
+    def _ensure_project(self, tx: Transaction, root: Path, now: int) -> int:
+        if self._is_private:
+            return ensure_private_project(tx, root, now)
+        return ensure_project(tx, root.name or "root", str(root), now)
 
     def go_on(self, run: RunRow, queues: tuple[str, ...] = ("default",)) -> None:
         """Begin to work on a run that is there."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from headrace.actions.parts import Parts
+from headrace.actions.private_projects import ensure_private_project
 from headrace.clock import to_micros
+from headrace.errors import DefinitionError
 from headrace.projects import Discovery, ParsedFile, find_files, parse_files
-from headrace.store import Transaction, ensure_project, save_file
+from headrace.store import Transaction, save_file
 
 
 class Neighbours:
-    """Saves the files of a folder, once. Files that cannot be loaded are left out: they are not what was run."""
+    """Saves the files of a folder of local runs, once. Files that cannot be loaded are left out: nobody ran them."""
 
     def __init__(self, parts: Parts, root: Path) -> None:
         self._parts = parts
@@ -34,10 +37,12 @@ class Neighbours:
             memory_mb=parser.memory_mb,
         ):
             if parsed.error is None:
-                self._parts.store.transact(partial(self._save, parsed=parsed))
+                # Nor those that define what another file has defined.
+                with suppress(DefinitionError):
+                    self._parts.store.transact(partial(self._save, parsed=parsed))
         return True
 
     def _save(self, tx: Transaction, parsed: ParsedFile) -> None:
         now = to_micros(self._parts.clock.now())
-        project_id = ensure_project(tx, self._root.name or "root", str(self._root), now)
+        project_id = ensure_private_project(tx, self._root, now)
         save_file(tx, project_id, parsed.file, parsed.digest, parsed.workflows, now, parsed.content)

@@ -63,6 +63,8 @@ class Broker:
         self._open_vault = open_vault or partial(Vault, store)
         clock = clock or SystemClock()
         self.runs = RunDesk(store, clock)
+        self.owner_of_secrets: Callable[[str], str] = str
+        """The name under which the vault has the secrets of a project."""
         desks = (self.runs.verbs, TaskDesk(store).verbs, MemoDesk(store, clock).verbs)
         self._verbs: dict[str, Callable[..., msgspec.Raw]] = {
             "get_value": self._get_value,
@@ -227,7 +229,7 @@ class Broker:
         return _raw(self._vault.connection(name))
 
     def _get_secret(self, request: TaskRequest, name: str) -> msgspec.Raw:
-        return _raw(self._vault.secret(request.run.project, name))
+        return _raw(self._vault.secret(self.owner_of_secrets(request.run.project), name))
 
     def _get_notification(self, request: TaskRequest) -> msgspec.Raw:
         # It holds passwords, so that only the operator which sends notifications is told, and never user code.

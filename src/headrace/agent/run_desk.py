@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -69,6 +70,8 @@ class RunDesk:
 
     def _discovering(self, verb: Callable[..., Any]) -> Callable[..., Any]:
         def answer(request: TaskRequest, **args: Any) -> Any:
+            if self.discover is not None and self._is_found_elsewhere(request, **args):
+                self.discover()
             try:
                 return verb(request, **args)
             except NotFoundError:
@@ -77,6 +80,16 @@ class RunDesk:
             return verb(request, **args)
 
         return answer
+
+    def _is_found_elsewhere(
+        self, request: TaskRequest, workflow: str | None = None, project: str | None = None, **_: Any
+    ) -> bool:
+        """Whether only another project is known to have the workflow, while the task's own is not all known yet."""
+        if workflow is None or project is not None:
+            return False
+        with self._store.read() as tx, suppress(NotFoundError, UsageError):
+            return workflow_for(tx, workflow, None, request.run.project).project != request.run.project
+        return False
 
     # ---- asking ----------------------------------------------------------------------------------------------------
 

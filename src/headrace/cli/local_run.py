@@ -19,6 +19,7 @@ from headrace.actions.local_run import LocalRun
 from headrace.actions.local_session import LocalWish
 from headrace.actions.neighbours import Neighbours
 from headrace.actions.parts import Parts
+from headrace.actions.private_projects import folder_name
 from headrace.actions.wording import error_line, instant
 from headrace.cli.log_lines import LogLines, show_log_lines
 from headrace.cli.log_tail import log_file, tail
@@ -88,6 +89,7 @@ def run_to_end(settings: Settings, parsing: Parsing, warm: WarmStart, wish: Wish
     if wish.url is None:
         broker.runs.adopt = local.adopt
         broker.runs.discover = Neighbours(parts, parsing.root)
+        broker.owner_of_secrets = folder_name
     begin = partial(local.start, parsing.root, parsed, workflow, wish.local)
     return _drive(settings, local, begin, wish.url, log_lines, as_json=wish.as_json)
 
@@ -99,6 +101,7 @@ def go_on_to_end(settings: Settings, run: RunRow, *, as_json: bool) -> int:
     broker = parts.broker()
     local = LocalRun(parts, local_executor(settings, broker), is_private=True)
     broker.runs.adopt = local.adopt
+    broker.owner_of_secrets = folder_name
 
     def begin() -> RunRow:
         local.go_on(run)

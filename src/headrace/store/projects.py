@@ -58,6 +58,12 @@ def ensure_project(tx: Transaction, name: str, root: str, now: int) -> int:
     return int(rows[0][0])
 
 
+def project_roots(tx: Transaction) -> dict[str, str]:
+    """The names of all projects, with the folders that they are saved from."""
+    rows = tx.execute(select(project.c.name, project.c.root).where(project.c.deleted_at.is_(None)))
+    return {row.name: row.root for row in rows}
+
+
 def save_file(
     tx: Transaction,
     project_id: int,
