@@ -205,6 +205,7 @@ def test_enabled_schedule_is_not_early(scheduled):
         (Later(skip=2), "2026-02-05T15:00:00+00:00"),
         (Later(to="2026-02-10 00:30:00"), "2026-02-09T15:00:00+00:00"),
         (Later(to="2026-02-10 01:00:01"), "2026-02-10T15:00:00+00:00"),
+        (Later(to="2626-02-10 01:00:01"), "2626-02-10T15:00:00+00:00"),
     ],
 )
 def test_schedule_is_moved_ahead(scheduled, later, expected):

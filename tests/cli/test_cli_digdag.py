@@ -97,7 +97,12 @@ def test_project_from_push_to_delete(digdag, project, tmp_path):
     assert fields(digdag("session", started["session id"])[1])["attempt id"] == attempt
     assert "+daily+a" in digdag("task", attempt)[1]
     retried = digdag("retry", attempt, "--latest-revision", "--resume", "--name", "again")[1]
-    assert f"attempt {started['session id']}.2" in retried
+    assert retried.startswith("Started a session attempt:\n")
+    assert fields(retried)["attempt id"] == f"{started['session id']}.2"
+    assert fields(retried)["retry attempt name"] == "again"
+    assert digdag("kill", started["session id"])[0] == 0
+    retried = digdag("retry", started["session id"])[1]
+    assert len(fields(retried)["retry attempt name"]) == 36, "it has a name, too"
     assert digdag("sessions", "sales", "daily")[1].endswith("1 entries.\n")
     assert digdag("workflows", "sales")[1].splitlines()[1].startswith("daily")
     assert '"timezone": "Asia/Tokyo"' in digdag("workflow", "sales", "daily")[1]

@@ -27,8 +27,6 @@ from headrace.store import (
 )
 from headrace.timetable import Slot, Timetable, timetable_for
 
-_MOST_STEPS = 100_000
-
 
 class Later(NamedTuple):
     """Where a schedule is moved to: over a number of its times, or to the first one that is due at a time."""
@@ -132,12 +130,7 @@ def _target(timetable: Timetable, present: Slot, workflow: Workflow, later: Late
     if (later.skip is None) == (later.to is None):
         raise UsageError("expected either how many times to skip or the time to go on at")
     since = now if later.to is None else logical_time(workflow, later.to, now)
-    slot: Slot | None = present
-    steps = 0
-    while slot is not None and slot.run_at < since:
-        slot, steps = timetable.following(slot), steps + 1
-        if steps > _MOST_STEPS:
-            raise UsageError(f"there are more than {_MOST_STEPS} times of the schedule before {iso(since)}")
+    slot = present if present.run_at >= since else timetable.first_due_from(since)
     for _ in range(later.skip or 0):
         slot = None if slot is None else timetable.following(slot)
     return slot

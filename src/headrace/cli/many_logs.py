@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 
 import click
 
@@ -18,16 +19,18 @@ _WAIT_SECONDS = 0.3
 
 def show_logs(here: Opened, run: str, beginning: str, number: int | None, is_following: bool) -> None:
     """Print the logs of tasks whose names begin so; with `is_following`, go on until the run has ended."""
-    shown: dict[tuple[int, int], int] = {}
+    shown = ShownLogs()
     while True:
         found, tasks = _tasks(here, run, beginning)
         for task in tasks:
             for tried in (number,) if number is not None else range(1, task.try_number + 1):
-                _show(here, found, task, tried, shown)
+                path = log_file(here.settings.logs_dir, found, task, tried)
+                if path.exists():
+                    shown.show(path, f"{task.name}, try {tried}")
         if not is_following or not found.is_active:
             break
         time.sleep(_WAIT_SECONDS)
-    if not shown:
+    if not shown.lengths:
         click.echo(f"no task of run {found.id} has written a log; `headrace why {found.id}` says more", err=True)
 
 
@@ -39,16 +42,22 @@ def _tasks(here: Opened, run: str, beginning: str) -> tuple[RunRow, list[TaskRow
     return found, sorted(chosen, key=lambda task: (task.started_at or 0, task.id))
 
 
-def _show(here: Opened, run: RunRow, task: TaskRow, tried: int, shown: dict[tuple[int, int], int]) -> None:
-    """Print what was written since the last look."""
-    path = log_file(here.settings.logs_dir, run, task, tried)
-    if not path.exists():
-        return
-    before = shown.get((task.id, tried), 0)
-    data = b"".join(read_log(path))
-    if len(data) > before:
-        click.echo(f"--- {task.name}, try {tried}" if not before else f"--- {task.name}, try {tried} goes on")
+class ShownLogs:
+    """What was printed of which log."""
+
+    def __init__(self) -> None:
+        self.lengths: dict[Path, int] = {}
+        self._last: Path | None = None
+
+    def show(self, path: Path, title: str) -> None:
+        """Print what was written since the last look, under a heading unless the lines before are of the same log."""
+        before = self.lengths.get(path, 0)
+        data = b"".join(read_log(path))
+        if len(data) <= before:
+            return
+        if path != self._last:
+            click.echo(f"--- {title} goes on" if before else f"--- {title}")
         sys.stdout.flush()
         sys.stdout.buffer.write(data[before:])
         sys.stdout.buffer.flush()
-        shown[(task.id, tried)] = len(data)
+        self.lengths[path], self._last = len(data), path

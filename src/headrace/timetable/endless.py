@@ -32,6 +32,9 @@ class NeverTimetable:
     def slots_from(self, instant: datetime) -> Iterator[Slot]:
         return iter(())
 
+    def first_due_from(self, instant: datetime) -> Slot | None:
+        return None
+
     def slot_at(self, logical_time: datetime) -> Slot:
         instant = logical_time.astimezone(UTC)
         return Slot(instant, instant, instant, instant)

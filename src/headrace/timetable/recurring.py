@@ -55,7 +55,7 @@ class RecurringTimetable:
 
     def first(self, now: datetime) -> Slot | None:
         if self.family.starts_with_next:
-            return self._bounded(self._running_from(now))
+            return self.first_due_from(now)
         if self.start is None:
             return self._bounded(self._first_without_start(now))
         earliest = self._bounded(self._slot_from(self.start))
@@ -75,6 +75,9 @@ class RecurringTimetable:
         while slot is not None:
             yield slot
             slot = self._at_tick(self.ticks.after(self._tick_of(slot)))
+
+    def first_due_from(self, instant: datetime) -> Slot | None:
+        return self._bounded(self._running_from(instant))
 
     def _slot_about(self, instant: datetime) -> Slot | None:
         slot = self._slot_from(instant)
@@ -128,7 +131,7 @@ class RecurringTimetable:
         if self.catch_up == "latest":
             slot = _later(planned, self._newest_allowed(now))
         if slot and self.skip_later_than is not None and slot.run_at < now - self.skip_later_than:
-            slot = self._bounded(self._running_from(now - self.skip_later_than))
+            slot = self.first_due_from(now - self.skip_later_than)
         return slot
 
     def _newest_allowed(self, now: datetime) -> Slot | None:

@@ -64,6 +64,10 @@ class Timetable(Protocol):
         """Every slot that is about a time at or after an instant, whatever the schedule's start and end are."""
         ...
 
+    def first_due_from(self, instant: datetime) -> Slot | None:
+        """The slot that is the first to become due at or after an instant. None: the schedule has ended by then."""
+        ...
+
     def slot_at(self, logical_time: datetime) -> Slot:
         """The slot of a logical time, to get back what was stored as a mere instant."""
         ...

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from uuid import uuid4
+
 import click
 
 from headrace.actions.retry import Again, retry
-from headrace.cli.commands.runs import describe
+from headrace.actions.start import Started
+from headrace.cli.commands.start import report_started
 from headrace.cli.local_run import go_on_to_end
 from headrace.cli.opening import opened
 from headrace.cli.options import given_params, json_option, params_file_option, params_option, store_option
-from headrace.cli.printing import print_json
 from headrace.errors import UsageError
+from headrace.store import list_attempts
 
 
 @click.command("retry")
@@ -23,7 +26,7 @@ from headrace.errors import UsageError
 @click.option("--all", "is_all", is_flag=True, help="Run every task again, also those that succeeded.")
 @click.option("--resume", is_flag=True, help="Without what succeeded, as without any of these.")
 @click.option("--resume-from", metavar="TASK", help="Run TASK again, and all that does not come before it.")
-@click.option("--name", default="", help="What the attempt is called.")
+@click.option("--name", default="", help="What the attempt is called; else it gets a name of its own.")
 @params_option
 @params_file_option
 @json_option
@@ -52,15 +55,16 @@ def command(
     _one_of({"--all": is_all, "--resume": resume, "--resume-from": resume_from})
     given = given_params(context, params, params_file)
     with opened(url, may_be_private=True) as here:
-        again = Again(not is_all, resume_from, keep_revision, revision, name, given, is_private=here.is_private)
+        # Tasks see the name as `retry_attempt_name`, which is how they know that this is not the first attempt.
+        called = name or str(uuid4())
+        again = Again(not is_all, resume_from, keep_revision, revision, called, given, is_private=here.is_private)
         row = retry(here.store, here.clock, run, again)
-    if here.is_private:
-        return go_on_to_end(here.settings, row, as_json=as_json)
-    if as_json:
-        print_json(describe(row))
-    else:
-        click.echo(f"run {row.id} of `{row.workflow}` is {row.state}, attempt {row.id}.{row.attempt_number}")
-    return 0
+        if not here.is_private:
+            with here.store.read() as tx:
+                attempt = list_attempts(tx, row.id)[0]
+            report_started(here, Started(row, attempt), as_json=as_json)
+            return 0
+    return go_on_to_end(here.settings, row, as_json=as_json)
 
 
 def _one_of(options: dict[str, object]) -> None:

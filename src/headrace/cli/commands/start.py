@@ -43,24 +43,23 @@ def command(
     """Start a run of WORKFLOW of PROJECT for a time. There is one run for each time."""
     wanted = Wanted(project, workflow, session, revision, attempt_name, given_params(context, params, params_file))
     with opened(url) as here:
-        started = start(here.store, here.clock, wanted, is_dry=is_dry)
-        timezone = timezone_of(here, started.attempt.version_id) if not is_dry or not as_json else "UTC"
-    _report(started, timezone, is_dry, as_json)
+        report_started(here, start(here.store, here.clock, wanted, is_dry=is_dry), is_dry=is_dry, as_json=as_json)
 
 
-def timezone_of(here: Opened, version_id: int) -> str:
-    """The time zone in which a workflow's session times are shown."""
-    with here.store.read() as tx:
-        return tx.shared(Definitions).version(tx, version_id).workflow.timezone
-
-
-def _report(started: Started, timezone: str, is_dry: bool, as_json: bool) -> None:
+def report_started(here: Opened, started: Started, *, is_dry: bool = False, as_json: bool = False) -> None:
+    """Print an attempt that was started, or would be."""
     run, attempt = started
     if as_json:
         print_json({**describe(run), "attempt_id": attempt.label, "attempt": describe_attempt(attempt)})
         return
     click.echo("Session attempt (dry run, nothing was started):" if is_dry else "Started a session attempt:")
-    print_attempt(run, attempt, timezone)
+    print_attempt(run, attempt, _timezone(here, attempt.version_id))
     if not is_dry:
         click.echo(f"* `headrace session {run.id}` shows the session")
         click.echo(f"* `headrace tasks {attempt.label}` and `headrace logs {attempt.label}` show its tasks and logs")
+
+
+def _timezone(here: Opened, version_id: int) -> str:
+    """The time zone in which a workflow's session times are shown."""
+    with here.store.read() as tx:
+        return tx.shared(Definitions).version(tx, version_id).workflow.timezone
