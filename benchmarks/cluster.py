@@ -21,7 +21,7 @@ from benchmarks.comparing import measure_in_turns, middle, ratios
 from headrace.clock import to_micros
 from headrace.projects import parse_file
 from headrace.projects.saving import save_parsed
-from headrace.store import NewRun, Store, create_run
+from headrace.store import NewRun, News, Store, create_run
 
 _LONGEST_SECONDS = 600.0
 _PER_FILE = 100
@@ -176,7 +176,7 @@ def _trigger(store: Store, workflow_id: int, runs: int) -> None:
         now = to_micros(datetime.now(UTC))
         with store.begin() as tx:
             create_run(tx, NewRun(workflow_id=workflow_id, key=f"scaled{next(_numbers)}"), now)
-            tx.tell()
+            tx.tell(News.PLANS)
 
 
 def _wait(store: Store, runs: int) -> None:

@@ -19,6 +19,7 @@ from headrace.store import (
     Definitions,
     NewBackfill,
     NewRun,
+    News,
     Store,
     Transaction,
     add_attempt,
@@ -163,7 +164,7 @@ def _create(tx: Transaction, workflow_id: int, request: BackfillRequest, planned
     )
     filled = [_fill(tx, workflow_id, backfill_id, order, one, request, now) for order, one in enumerate(planned)]
     start_queued_runs(tx, workflow_id, now)
-    tx.tell()
+    tx.tell(News.PLANS)
     return Backfilled(get_backfill(tx, backfill_id), filled)
 
 

@@ -15,6 +15,7 @@ from headrace.store import (
     AttemptRow,
     Definitions,
     NewRun,
+    News,
     RunRow,
     Store,
     Transaction,
@@ -79,7 +80,7 @@ def _start(tx: Transaction, clock: Clock, wanted: Wanted, *, is_dry: bool) -> St
     else:
         _another_attempt(tx, row, version_id, run_id, wanted, now)
     start_queued_runs(tx, row.id, now)
-    tx.tell()
+    tx.tell(News.PLANS)
     run = get_run(tx, run_id)
     assert run is not None, "found or inserted a moment ago"
     started = Started(run, list_attempts(tx, run_id)[0])

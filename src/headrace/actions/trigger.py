@@ -19,6 +19,7 @@ from headrace.store import (
     AttemptPlan,
     Definitions,
     NewRun,
+    News,
     RunRow,
     Store,
     Transaction,
@@ -144,7 +145,7 @@ def _create(
         start_attempt(tx, latest_attempt(tx, run_id), to_micros(now))
     else:
         start_queued_runs(tx, workflow_id, to_micros(now))
-    tx.tell()
+    tx.tell(News.PLANS)
     run = get_run(tx, run_id)
     assert run is not None, "inserted a moment ago"
     return run

@@ -15,6 +15,7 @@ from headrace.handoff import TaskRequest
 from headrace.store import (
     Definitions,
     NewRun,
+    News,
     RunRow,
     Store,
     Transaction,
@@ -206,7 +207,7 @@ class RunDesk:
             start_queued_runs(tx, workflow_id, to_micros(now))
         else:
             start_attempt(tx, latest_attempt(tx, run_id), to_micros(now))
-        tx.tell()
+        tx.tell(News.PLANS)
         run = get_run(tx, run_id)
         assert run is not None, "inserted a moment ago"
         return run

@@ -14,6 +14,7 @@ import msgspec
 from headrace.definition import AssetUse
 from headrace.handoff import AssetEvent
 from headrace.store.database import Transaction
+from headrace.store.news import News
 from headrace.store.sql import Sql
 from headrace.store.watcher_rows import save_watchers
 
@@ -250,7 +251,7 @@ def emit_events(tx: Transaction, events: Sequence[tuple[AssetEvent, Cause | None
     ids = [_emit(tx, event, cause, consumers, now) for event, cause in events]
     if consumers:
         tx.write(WAKE, {"workflow_ids": consumers, "now": now})
-        tx.tell()
+        tx.tell(News.PLANS)
     return ids
 
 
