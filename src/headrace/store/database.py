@@ -19,7 +19,7 @@ from sqlalchemy.pool import NullPool
 
 from headrace.errors import ConflictError, StoreError, StoreUnreachableError
 from headrace.metrics.catalogue import CONNECTIONS, DATABASE_ERRORS
-from headrace.store.news import News
+from headrace.store.news import NOTHING, News
 from headrace.store.outage import Outage
 from headrace.store.postgres_line import PostgresLine
 from headrace.store.sql import CHECK_FAILED, Sql
@@ -88,7 +88,7 @@ class Transaction:
         self._connection = connection
         self._line = line
         self.dialect = database.dialect
-        self.news = News(0)
+        self.news = NOTHING
         """What others have to look at after the commit."""
         self.after_commit: list[Callable[[], None]] = []
 

@@ -15,3 +15,6 @@ class News(IntFlag):
     PLANS = 4
     """Everything else: runs that wait or have ended, timers, schedules, definitions."""
     ALL = WORK | STOP | PLANS
+
+
+NOTHING = News(0)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from headrace.clock import Clock, SystemClock, to_micros
 from headrace.store.database import Database, Transaction
-from headrace.store.news import News
+from headrace.store.news import NOTHING, News
 from headrace.store.outage import Outage
 from headrace.store.setup import prepare
 from headrace.store.sql import Sql
@@ -44,7 +44,8 @@ class Store:
         with self.database.begin() as tx:
             yield tx
             self._notify(tx)
-        self.wakeups.announce(tx.news)
+        if tx.news is not NOTHING:
+            self.wakeups.announce(tx.news)
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:
@@ -61,11 +62,12 @@ class Store:
             return result, tx.news
 
         result, news = self.database.transact(notifying)
-        self.wakeups.announce(news)
+        if news is not NOTHING:
+            self.wakeups.announce(news)
         return result
 
     def _notify(self, tx: Transaction) -> None:
-        if tx.news and self.is_shared:
+        if tx.news is not NOTHING and self.is_shared:
             tx.write(NOTIFY, {"channel": CHANNEL, "news": str(tx.news.value)})
 
     def clock_offset(self) -> timedelta:

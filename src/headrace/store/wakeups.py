@@ -13,7 +13,7 @@ from typing import Any
 
 from headrace.errors import HeadraceError
 from headrace.store.database import Database
-from headrace.store.news import News
+from headrace.store.news import NOTHING, News
 from headrace.store.sql import Sql
 
 CHANNEL = "headrace"
@@ -81,7 +81,7 @@ class Wakeups:
             driver.execute(f"LISTEN {CHANNEL}")
             while not self._stop.is_set():
                 # What this process has committed itself was announced when it was committed.
-                news = News(0)
+                news = NOTHING
                 for one in driver.notifies(timeout=1.0, stop_after=1):
                     if one.pid not in self._database.sessions:
                         news |= _told(one.payload)
