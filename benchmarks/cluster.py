@@ -45,7 +45,7 @@ class Cluster:
         """What all of them have cost together since they began."""
         self._tell("cost")
         told = [json.loads(_line(member)) for member in self._members]
-        return {key: sum(one[key] for one in told) for key in ("cpu_seconds", "statements", "commits")}
+        return {key: sum(one[key] for one in told) for key in told[0]}
 
     def kill(self) -> None:
         for member in self._members:
@@ -223,6 +223,7 @@ def _figures(wall: float, tasks: int, cost: dict[str, float]) -> dict[str, Any]:
         "tasks_per_second": round(tasks / wall, 1),
         "per_task_ms": round(wall / tasks * 1000, 3),
         "cpu_seconds": round(cost["cpu_seconds"], 3),
+        "page_faults": round(cost["page_faults"]),
         "statements_per_task": round(cost["statements"] / tasks, 2),
         "commits_per_task": round(cost["commits"] / tasks, 3),
     }

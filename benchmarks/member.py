@@ -36,7 +36,7 @@ def main() -> None:
 
 def _cost(store: Store) -> dict[str, float]:
     return {
-        "cpu_seconds": cost_so_far().cpu_seconds,
+        **cost_so_far()._asdict(),
         "statements": store.database.statements,
         "commits": store.database.commits,
     }
