@@ -31,7 +31,7 @@ STATEMENTS = {
     "sleeping: time limits": (timers.NEXT_DUE, {"now": 1}, "ix_attempt_timeout"),
     "sleeping: deadlines": (timers.NEXT_DUE, {"now": 1}, "ix_deadline_due"),
     "sleeping: runs": (timers.NEXT_DUE, {"now": 1}, "ix_run_queued"),
-    "waiting runs": (timers.WAITING_WORKFLOWS, {"now": 1, "limit": 9}, "ix_run_queued"),
+    "waiting runs": (timers.WAITING_WORKFLOWS, {"now": 1, "limit": 9}, "ix_run_active"),
     "stalled: claimable": (timers.QUIET, {"after": 0, "limit": 9}, "ix_task_claimable"),
     "stalled: active": (timers.QUIET, {"after": 0, "limit": 9}, "ix_task_active"),
     "stalled: waiting": (timers.QUIET, {"after": 0, "limit": 9}, "ix_task_due"),

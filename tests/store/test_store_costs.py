@@ -16,7 +16,20 @@ from headrace.clock import SystemClock
 from headrace.definition import Deferral, Node, Retry
 from headrace.executor import InlineExecutor
 from headrace.handoff import Fired, TaskResult
-from headrace.store import RunGraph, backfills, fire_triggers, pruning, run_graph, runs, timers, wake_due_tasks
+from headrace.store import (
+    NewBackfill,
+    NewRun,
+    RunGraph,
+    backfills,
+    create_runs,
+    fire_triggers,
+    insert_backfill,
+    pruning,
+    run_graph,
+    runs,
+    timers,
+    wake_due_tasks,
+)
 from headrace.store.candidates import CANDIDATES
 from headrace.store.schema import event, run, trigger
 from headrace.store.sql import Sql
@@ -150,6 +163,35 @@ def test_a_claim_does_not_pay_for_tasks_that_wait_for_triggers(bench):
         ("limits of tasks", WAITING, {"keys": ["a"], "workflow_ids": [1, 2, 3]}),
     ):
         assert rows_read(bench, statement, parameters) <= 10, name
+
+
+@pytest.mark.parametrize("is_analyzed", [True, False], ids=["analyzed", "not analyzed"])
+def test_the_next_run_does_not_pay_for_those_that_wait_behind_it(bench, is_analyzed):
+    (workflow_id,) = bench.save(flow(node("a"), name="long", max_active_runs=2))
+    (filled_id,) = bench.save(flow(node("a"), name="filled", max_active_runs=2))
+    with bench.store.begin() as tx:
+        backfill_id = insert_backfill(tx, NewBackfill(filled_id, 0, 500, max_active_runs=2), bench.now)
+        early = bench.now - 1000
+        queue = [NewRun(workflow_id, f"r{number}", run_after=early + number) for number in range(500)]
+        order = [
+            NewRun(filled_id, f"b{number}", run_after=early, backfill_id=backfill_id, backfill_order=number)
+            for number in range(500)
+        ]
+        create_runs(tx, queue + order, bench.now)
+    for one in (workflow_id, filled_id):
+        bench.activate(one)
+    if is_analyzed:
+        with bench.store.begin() as tx:
+            tx.change(Sql("ANALYZE"))
+    following = {"now": bench.now, "limit": 1, "ended": [1]}
+    for name, statement, parameters in (
+        ("next", runs.STARTABLE, {"workflow_id": workflow_id, "backfill_id": 0, **following}),
+        ("next of backfill", backfills.STARTABLE, {"workflow_id": filled_id, **following}),
+        ("running", runs.RUNNING_RUNS, {"workflow_id": workflow_id, "backfill_id": 0, **following}),
+        ("locking", runs.LOCK_WORKFLOWS, {"ids": [workflow_id, filled_id]}),
+        ("waiting", timers.WAITING_WORKFLOWS, {"now": bench.now, "limit": 9}),
+    ):
+        assert rows_read(bench, statement, parameters) <= 30, name
 
 
 def rows_read(bench: Bench, statement: Sql, parameters: dict) -> int:

@@ -22,15 +22,15 @@ INSERT = Sql(
 )
 # Whoever inserts runs of the workflow at the same time may go on; whoever begins another backfill waits.
 LOCK_WORKFLOW = Sql("SELECT id FROM workflow WHERE id = :id [[postgres: FOR NO KEY UPDATE]]")
-# Of the indexes over runs only that of a workflow's active ones fits, as for runs that belong to no backfill.
+# In the order of the index of a workflow's active runs.
 STARTABLE = Sql(
     """
-    SELECT run.backfill_id, attempt.id
-    FROM run JOIN attempt ON attempt.run_id = run.id JOIN backfill ON backfill.id = coalesce(run.backfill_id, 0)
-    WHERE run.workflow_id = :workflow_id AND run.state IN ('queued', 'running') AND run.state <> 'running'
-      AND attempt.state = 'queued'
-      AND run.run_after <= :now AND NOT backfill.is_paused
-    ORDER BY run.backfill_id, run.backfill_order LIMIT :limit [[postgres: FOR UPDATE OF attempt SKIP LOCKED]]
+    SELECT run.backfill_id, attempt.id FROM run JOIN attempt ON attempt.run_id = run.id
+    WHERE run.workflow_id = :workflow_id AND [[sqlite: run.state IN ('queued', 'running') AND]] run.state = 'queued'
+      AND coalesce(run.backfill_id, 0) > 0 AND attempt.state = 'queued'
+      AND run.run_after <= :now AND NOT (SELECT is_paused FROM backfill WHERE id = coalesce(run.backfill_id, 0))
+    ORDER BY coalesce(run.backfill_id, 0), coalesce(run.backfill_order, 0)
+    LIMIT :limit [[postgres: FOR UPDATE OF attempt SKIP LOCKED]]
     """
 )
 RUNS_AT = Sql("SELECT unique_at, id, state FROM run WHERE workflow_id = :workflow_id AND unique_at IN :times[]")

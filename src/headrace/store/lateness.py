@@ -26,7 +26,7 @@ LATE_TIMETABLES = Sql(
 LATE_RUNS = Sql(
     """
     SELECT min(late.id), count(*), min(late.run_after)
-    FROM (SELECT id, workflow_id, run_after FROM run WHERE state = 'queued' AND run_after <= :before
+    FROM (SELECT id, workflow_id, run_after FROM run WHERE state = 'queued' AND id > 0 AND run_after <= :before
           ORDER BY run_after LIMIT :most) AS late
     GROUP BY late.workflow_id ORDER BY min(late.run_after) LIMIT :limit
     """

@@ -22,12 +22,12 @@ from headrace.store.results import Committed, settle_and_flush
 from headrace.store.run_graph import LOCKED, RunGraph
 from headrace.store.sql import Sql
 
-# Spelled so that of the indexes over runs only that of a workflow's active ones fits. PostgreSQL keeps a plan that it
-# made while others were empty, and SQLite finds an index by its very words.
-_QUEUED = "run.state IN ('queued', 'running') AND run.state <> 'running'"
+# SQLite finds the index of a workflow's active runs by its very words. In it, runs that wait stand in the order in
+# which they start, those of no backfill first, so that a thousand of them cost no more than one.
+_QUEUED = "[[sqlite: run.state IN ('queued', 'running') AND]] run.state = 'queued'"
 _RUNNING = """
     SELECT count(*) FROM run
-    WHERE workflow_id = :workflow_id AND state IN ('queued', 'running') AND state = 'running'
+    WHERE workflow_id = :workflow_id AND [[sqlite: state IN ('queued', 'running') AND]] state = 'running'
       AND coalesce(backfill_id, 0) = :backfill_id AND NOT (id IN :ended[])
     """
 RUNNING_RUNS = Sql(_RUNNING)
@@ -37,24 +37,23 @@ STARTABLE = Sql(
     SELECT run.type, run.run_after, CASE WHEN attempt.max_active_runs IS NULL THEN 0 ELSE ({_RUNNING}) END, {LOCKED}
     FROM attempt JOIN run ON run.id = attempt.run_id
     WHERE run.workflow_id = :workflow_id AND {_QUEUED} AND attempt.state = 'queued'
-      AND run.run_after <= :now AND run.backfill_id IS NULL
+      AND coalesce(run.backfill_id, 0) = 0 AND coalesce(run.backfill_order, 0) = 0 AND run.run_after <= :now
     ORDER BY run.run_after, run.id LIMIT :limit [[postgres: FOR UPDATE OF attempt SKIP LOCKED]]
     """
 )
 # NO KEY: whoever inserted a run shares the workflow's key already, and two of them would wait for each other.
 LOCK_WORKFLOWS = Sql(
     f"""
-    SELECT id, is_paused, EXISTS (
-      SELECT 1 FROM run WHERE run.workflow_id = workflow.id AND {_QUEUED} AND coalesce(run.backfill_id, 0) <> 0
-    )
+    SELECT id, is_paused, coalesce((
+      SELECT coalesce(run.backfill_id, 0) FROM run WHERE run.workflow_id = workflow.id AND {_QUEUED}
+      ORDER BY coalesce(run.backfill_id, 0) DESC LIMIT 1
+    ), 0) > 0
     FROM workflow WHERE id IN :ids[] ORDER BY id [[postgres: FOR NO KEY UPDATE]]
     """
 )
 SET_TIMEOUT = Sql("UPDATE attempt SET timeout_at = :timeout_at WHERE id = :id")
 BACKFILL_OF_RUN = Sql("SELECT coalesce(backfill_id, 0) FROM run WHERE id = :run_id")
 TIME_OF_RUN = Sql("SELECT logical_at, type FROM run WHERE id = :run_id")
-_BACKFILLED = 100
-"""How many runs of backfills are looked at in one go."""
 LATEST_ATTEMPT = Sql("SELECT max(id) FROM attempt WHERE run_id = :run_id")
 
 
@@ -135,7 +134,7 @@ def _lanes(tx: Transaction, graph: RunGraph, most: Mapping[int, int], ended_run_
         if not is_paused:
             lanes += _due_lanes(tx, graph, asked[workflow_id])
         if not is_paused and has_backfill:
-            lanes += _backfill_lanes(tx, graph, workflow_id, ended_run_ids)
+            lanes += _backfill_lanes(tx, graph, workflow_id, most[workflow_id], ended_run_ids)
     return lanes
 
 
@@ -148,8 +147,10 @@ def _due_lanes(tx: Transaction, graph: RunGraph, startable: Reply) -> list[_Lane
     return [_Lane([row[3] for row in rows], rows[0][2])] if rows else []
 
 
-def _backfill_lanes(tx: Transaction, graph: RunGraph, workflow_id: int, ended_run_ids: Sequence[int]) -> list[_Lane]:
-    found = startable_backfills(tx, workflow_id, graph.now, _BACKFILLED)
+def _backfill_lanes(
+    tx: Transaction, graph: RunGraph, workflow_id: int, most: int, ended_run_ids: Sequence[int]
+) -> list[_Lane]:
+    found = startable_backfills(tx, workflow_id, graph.now, most)
     graph.lock(attempt_id for _, attempt_ids in found for attempt_id in attempt_ids)
     counts = [tx.ask(RUNNING_RUNS, _lane_key(workflow_id, backfill_id, ended_run_ids)) for backfill_id, _ in found]
     return [_Lane(attempt_ids, count.rows()[0][0]) for (_, attempt_ids), count in zip(found, counts, strict=True)]

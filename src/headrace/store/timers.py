@@ -51,37 +51,54 @@ NEXT_DUE = Sql(
       UNION ALL SELECT (SELECT min(timeout_at) FROM attempt WHERE timeout_at IS NOT NULL AND state = 'running'
                         AND coalesce(reason, '') <> 'timed_out')
       UNION ALL SELECT (SELECT min(due_at) FROM deadline WHERE missed_at IS NULL)
-      UNION ALL SELECT (SELECT min(run_after) FROM run WHERE state = 'queued' AND run_after > :now)
+      UNION ALL SELECT (SELECT min(run_after) FROM run WHERE state = 'queued' AND id > 0 AND run_after > :now)
     ) AS timers
     """
 )
-# The limit is the one of the oldest queued run, which is the one that would be started first; runs of a backfill have
-# one of their own. Queued runs are read by
-# themselves (with SQLite's LIMIT for "all" to keep it so), because grouping by workflow invites an index over all runs.
-WAITING_WORKFLOWS = Sql(
+# The limit is the one of the queued run which would be started first; runs of a backfill have one of their own.
+_WAITING = "[[sqlite: run.state IN ('queued', 'running') AND]] run.state = 'queued'"
+_HAS_ROOM = """
+    first.max_active_runs IS NULL OR first.max_active_runs > (
+      SELECT count(*) FROM run
+      WHERE run.workflow_id = workflow.id AND [[sqlite: run.state IN ('queued', 'running') AND]] run.state = 'running'
+        AND coalesce(run.backfill_id, 0) = first.backfill_id
+    )
     """
-    SELECT DISTINCT waiting.workflow_id
-    FROM (
-      SELECT queued.workflow_id, queued.backfill_id, min(queued.id) AS run_id
-      FROM (
-        SELECT workflow_id, coalesce(backfill_id, 0) AS backfill_id, id FROM run
-        WHERE state = 'queued' AND run_after <= :now
-        ORDER BY run_after [[sqlite: LIMIT -1]]
-      ) AS queued
-      GROUP BY queued.workflow_id, queued.backfill_id
-    ) AS waiting
-    JOIN workflow ON workflow.id = waiting.workflow_id
-    JOIN attempt ON attempt.run_id = waiting.run_id AND attempt.state = 'queued'
-    LEFT JOIN backfill ON backfill.id = waiting.backfill_id
-    WHERE NOT workflow.is_paused AND (backfill.id IS NULL OR NOT backfill.is_paused) AND (
-      attempt.max_active_runs IS NULL
-      OR attempt.max_active_runs > (
-        SELECT count(*) FROM run
-        WHERE run.workflow_id = waiting.workflow_id AND run.state IN ('queued', 'running') AND run.state = 'running'
-          AND coalesce(run.backfill_id, 0) = waiting.backfill_id
+# From workflow to workflow, and of each only the first run of those that wait: there may be thousands behind it. For
+# PostgreSQL the order is spelled so that no index over all runs has it.
+WAITING_WORKFLOWS = Sql(
+    f"""
+    WITH RECURSIVE busy (workflow_id) AS (
+      SELECT CAST(0 AS bigint)
+      UNION ALL
+      SELECT (
+        SELECT run.workflow_id FROM run WHERE run.workflow_id > busy.workflow_id AND {_WAITING}
+        ORDER BY run.workflow_id[[postgres: , run.state, coalesce(run.backfill_id, 0)]] LIMIT 1
+      )
+      FROM busy WHERE busy.workflow_id IS NOT NULL
+    )
+    SELECT workflow.id FROM busy JOIN workflow ON workflow.id = busy.workflow_id
+    WHERE NOT workflow.is_paused AND (
+      EXISTS (
+        SELECT 1 FROM (
+          SELECT attempt.max_active_runs, 0 AS backfill_id
+          FROM run JOIN attempt ON attempt.run_id = run.id AND attempt.state = 'queued'
+          WHERE run.workflow_id = workflow.id AND {_WAITING} AND coalesce(run.backfill_id, 0) = 0
+            AND coalesce(run.backfill_order, 0) = 0 AND run.run_after <= :now
+          ORDER BY run.run_after, run.id LIMIT 1
+        ) AS first WHERE {_HAS_ROOM}
+      )
+      OR EXISTS (
+        SELECT 1 FROM (
+          SELECT attempt.max_active_runs, coalesce(run.backfill_id, 0) AS backfill_id
+          FROM run JOIN attempt ON attempt.run_id = run.id AND attempt.state = 'queued'
+          WHERE run.workflow_id = workflow.id AND {_WAITING} AND coalesce(run.backfill_id, 0) > 0
+            AND run.run_after <= :now AND NOT (SELECT is_paused FROM backfill WHERE id = coalesce(run.backfill_id, 0))
+          ORDER BY coalesce(run.backfill_id, 0), coalesce(run.backfill_order, 0) LIMIT 1
+        ) AS first WHERE {_HAS_ROOM}
       )
     )
-    ORDER BY waiting.workflow_id LIMIT :limit
+    ORDER BY workflow.id LIMIT :limit
     """
 )
 # Found through the indexes of what is active, so that neither long runs nor finished ones are read.

@@ -193,11 +193,18 @@ def _create_runs() -> None:
         UniqueConstraint("workflow_id", "key", name="uq_run_workflow_id_key"),
         UniqueConstraint("workflow_id", "unique_at", name="uq_run_workflow_id_unique_at"),
     )
-    op.create_index("ix_run_active", "run", ["workflow_id", "id"], **_where("state IN ('queued', 'running')"))
+    op.create_index(
+        "ix_run_active", "run",
+        [
+            "workflow_id", "state", text("coalesce(backfill_id, 0)"), text("coalesce(backfill_order, 0)"),
+            "run_after", "id",
+        ],
+        **_where("state IN ('queued', 'running')"),
+    )  # fmt: skip
     op.create_index("ix_run_backfill", "run", ["backfill_id", "backfill_order"], **_where("backfill_id IS NOT NULL"))
     op.create_index("ix_run_ended", "run", ["ended_at"], **_where("ended_at IS NOT NULL"))
     op.create_index("ix_run_logical", "run", ["workflow_id", "logical_at"], **_where("logical_at IS NOT NULL"))
-    op.create_index("ix_run_queued", "run", ["run_after"], **_where("state = 'queued'"))
+    op.create_index("ix_run_queued", "run", ["run_after"], **_where("state = 'queued' AND id > 0"))
     op.create_table(
         "attempt",
         Column("id", ID, autoincrement=True, nullable=False),
