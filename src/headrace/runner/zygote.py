@@ -44,6 +44,7 @@ from headrace.handoff import (
 from headrace.runner.child import Rehearsal, Run, empty_rehearsal, live, rehearse
 from headrace.runner.console import flush_console, redirect, set_up_console
 from headrace.runner.forking import fork
+from headrace.runner.packing import fill_gaps
 from headrace.runner.pinning import Pinned, announcing, pinned
 from headrace.runner.programs import named, prepare, rehearsal_of, task_runner
 from headrace.runner.termination import install_handlers
@@ -248,6 +249,7 @@ def _freeze() -> None:
     # User code may have started threads while loading; children do without them, and must not warn about it.
     warnings.filterwarnings("ignore", category=DeprecationWarning, message=".*fork.*")
     gc.collect()
+    fill_gaps()
     gc.freeze()
     gc.disable()
 
