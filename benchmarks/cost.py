@@ -38,17 +38,32 @@ def cost_so_far() -> Cost:
 def _cost_of(pid: str) -> Cost:
     """Of a process, its living descendants, and the children that it has waited for."""
     try:
-        # After the name: state, parent, …; `proc(5)` numbers minflt and cminflt 10 and 11, cutime and cstime 16 and 17.
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        running = int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+        while True:
+            ended = _ended_below(pid)
+            own = _own_cost(pid)
+            below = [_cost_of(child) for child in _children(pid)]
+            # A child that was waited for meanwhile would be counted twice or not at all.
+            if _ended_below(pid) == ended:
+                parts = (own, ended, *below)
+                return Cost(sum(one.cpu_seconds for one in parts), sum(one.page_faults for one in parts))
     except (FileNotFoundError, ProcessLookupError):
         return Cost(0.0, 0)
-    below = [_cost_of(child) for child in _children(pid)]
-    ended = (int(fields[13]) + int(fields[14])) / _TICKS_PER_SECOND
-    return Cost(
-        running + ended + sum(cost.cpu_seconds for cost in below),
-        int(fields[7]) + int(fields[8]) + sum(cost.page_faults for cost in below),
-    )
+
+
+# After the name: state, parent, …; `proc(5)` numbers minflt and cminflt 10 and 11, cutime and cstime 16 and 17.
+
+
+def _own_cost(pid: str) -> Cost:
+    return Cost(int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9, int(_stat(pid)[7]))
+
+
+def _ended_below(pid: str) -> Cost:
+    fields = _stat(pid)
+    return Cost((int(fields[13]) + int(fields[14])) / _TICKS_PER_SECOND, int(fields[8]))
+
+
+def _stat(pid: str) -> list[str]:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 
 
 def _children(pid: str) -> Iterator[str]:
