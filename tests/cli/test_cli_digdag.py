@@ -178,9 +178,11 @@ def test_archive_and_upload_are_a_push_in_two_steps(digdag, project, tmp_path):
 def test_broken_files_are_told_all_at_once(digdag, project):
     (project / "one.dig").write_text("+a:\n  sh>: x\n  sh>: y\n")
     (project / "two.dig").write_text("- a list\n")
+    (project / "three.dig").write_text("+a: {ehco>: 1}\n+b: {pyy>: x}\n")
     code, _, err = digdag("push", "sales", "--project", str(project))
     assert code == 2
-    assert "2 files of 3 cannot be loaded" in err and "one.dig:3" in err and "two.dig" in err
+    assert "3 files of 4 cannot be loaded" in err and "one.dig:3" in err and "two.dig" in err
+    assert "unknown operator `ehco>`" in err and "unknown operator `pyy>` (`three.dig:2`)" in err
 
 
 @pytest.mark.parametrize("kind", ["echo", "sh", "python", "ruby"])

@@ -29,3 +29,9 @@ def test_who_closed_the_output_is_told_nothing_and_that_is_fine():
     command = 'exec "$0" -m headrace.cli version >&-'
     done = subprocess.run(["bash", "-c", command, sys.executable], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_output_that_is_full_is_told_in_a_sentence():
+    command = 'exec "$0" -m headrace.cli version >/dev/full'
+    done = subprocess.run(["bash", "-c", command, sys.executable], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (1, "error: could not write: no space left on device\n")

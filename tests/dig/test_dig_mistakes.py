@@ -12,6 +12,9 @@ from headrace.projects import find_files, parse_files
     ("text", "line", "message", "hint"),
     [
         ("\n_exports: {}", 2, "workflow `wf` has an unknown key: `_exports`", "did you mean `_export`?"),
+        ("step: {echo>: 1}", 1, "has an unknown key: `step`", "the names of tasks begin with `+`: write `+step`"),
+        ("steps: {+a: {echo>: 1}}", 1, "unknown key: `steps`", "the names of tasks begin with `+`: write `+steps`"),
+        ("# nothing", 1, "expected `wf.dig` to hold a map, got: nothing", "a workflow has at least one `+task`"),
         ("_secrets: {}", 1, "workflow `wf` has an unknown key: `_secrets`", None),
         ("_background: true", 1, "unknown key: `_background`", None),
         ("sh>: ls", 1, "workflow `wf` has an unknown key: `sh>`", "put it into a task: `+name: {sh>: …}`"),

@@ -50,7 +50,7 @@ def test_a_key_of_the_map_itself_wins_over_a_merged_one():
         ("a: 1\n b: 2", 2, "is not valid YAML"),
         ("a: [1,", 1, "is not valid YAML"),
         ("a: \x07", 1, "is not valid YAML"),
-        ("a: 1\n--- \nb: 1", 2, "is not valid YAML"),
+        ("a: 1\n--- \nb: 1", 2, "is not valid YAML: expected a single document in the stream, but found another"),
         ("a:\n  b: !python/object:os.system x", 2, "the YAML tag `!python/object:os.system` is not known"),
         ("a: !!python/name:os.system x", 1, "the YAML tag `!!python/name:os.system` is not known"),
         ("a: !!int x", 1, "expected a value of type int, got: `x`"),
@@ -67,6 +67,25 @@ def test_broken_yaml_names_the_line(text, line, message):
         parse(text, "wf.dig")
     assert message in caught.value.message
     assert (caught.value.file, caught.value.line) == ("wf.dig", line)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("+a:\n\techo>: x", "indent with spaces: YAML takes no tabs there"),
+        ("+a:\n  \techo>: x", "indent with spaces: YAML takes no tabs there"),
+        (
+            "_export:\n  !include: 'x.yml'",
+            "write `!include : 'path'` as an entry of a map, with a space before the colon",
+        ),
+        ("a: [1,", None),
+        ("a: !other 1", None),
+    ],
+)
+def test_the_usual_slips_are_explained(text, hint):
+    with pytest.raises(LoadError) as caught:
+        parse(text, "wf.dig")
+    assert caught.value.hint == hint
 
 
 def test_aliases_cannot_blow_up():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import os
 import sys
 import threading
@@ -20,6 +21,8 @@ from headrace.release import VERSION
 USAGE_EXIT = 2
 INTERRUPT_EXIT = 130
 CRASH_EXIT = 70
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""The output, or the disk, takes no more. That is nobody's mistake."""
 
 COMMANDS = {
     "run": "Run one workflow of a file to its end, without a server.",
@@ -190,6 +193,8 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _FULL:
+            return _complain(f"could not write: {(error.strerror or str(error)).lower()}", None, 1)
         path = imports.take("headrace.cli.crash").report_crash(error)
         return _complain(
             f"headrace failed unexpectedly: {type(error).__name__}; the report is in `{path}`", None, CRASH_EXIT

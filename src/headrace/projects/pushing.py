@@ -65,8 +65,9 @@ def checked_files(project: str, parsed: Iterable[ParsedFile]) -> list[ParsedFile
 def _line(parsed: ParsedFile, error: FileError) -> str:
     place = (parsed.error.file if parsed.error else "") or parsed.file
     place = place if error.line is None else f"{place}:{error.line}"
-    hint = "" if error.hint is None else f"\n    hint: {error.hint}"
-    return f"  {place}: {error.message}{hint}"
+    more = error.detail.rstrip().splitlines() if error.detail else []
+    hint = [] if error.hint is None else [f"hint: {error.hint}"]
+    return "\n    ".join([f"  {place}: {error.message}", *more, *hint])
 
 
 def _rivals(files: Sequence[ParsedFile]) -> list[str]:

@@ -277,13 +277,15 @@ def _joined(body: Any, owner: str, place: Place) -> dict[str, Any]:
 def _check_keys(body: Mapping[str, Any], allowed: Iterable[str], owner: str, place: Place) -> None:
     for key in body:
         if not key.startswith("+") and key not in allowed:
-            hint = did_you_mean(key, allowed) or _way_out(key)
+            hint = did_you_mean(key, allowed) or _way_out(key, body[key])
             raise _error(f"{owner} has an unknown key: `{key}`", place_of(body, key, place), hint=hint)
 
 
-def _way_out(key: str) -> str | None:
+def _way_out(key: str, value: Any) -> str | None:
     if key.endswith(">"):
         return f"put it into a task: `+name: {{{key}: …}}`"
+    if isinstance(value, dict) and any(one.startswith(("+", "_type")) or one.endswith(">") for one in value):
+        return f"the names of tasks begin with `+`: write `+{key}`"
     return None if key.startswith("_") else f"put the parameter `{key}` below `_export`"
 
 

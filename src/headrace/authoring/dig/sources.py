@@ -27,7 +27,8 @@ class _Source:
         value = parse(_read_text(self._root / file, file, content), file)
         if not isinstance(value, Section):
             found = "nothing" if value is None else "a list" if isinstance(value, list) else "a single value"
-            raise DefinitionError(f"expected `{file}` to hold a map, got: {found}", file=file, line=1)
+            hint = "a workflow has at least one `+task`" if value is None and not including else None
+            raise DefinitionError(f"expected `{file}` to hold a map, got: {found}", hint=hint, file=file, line=1)
         resolved = self._resolve(value, file, (*including, file))
         assert isinstance(resolved, Section)
         return resolved

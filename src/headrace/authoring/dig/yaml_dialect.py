@@ -75,12 +75,24 @@ def parse(text: str, file: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         # What is missing at the end is reported one line behind it.
-        line = None if mark is None else min(mark.line + 1, len(text.splitlines()) or 1)
-        raise LoadError(f"`{file}` is not valid YAML: {error.problem or error.context}", file=file, line=line) from None
+        lines = text.splitlines() or [""]
+        line = None if mark is None else min(mark.line + 1, len(lines))
+        hint = _hint("" if line is None else lines[line - 1])
+        raise LoadError(f"`{file}` is not valid YAML: {_problem(error)}", hint=hint, file=file, line=line) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise LoadError(f"`{file}` is not valid YAML: {error.reason}", file=file, line=line) from None
     return None if root is None else _Builder(file).build(root)
+
+
+def _problem(error: yaml.MarkedYAMLError) -> str:
+    problem, context = error.problem or "", error.context or ""
+    # Some are the second half of a sentence.
+    return f"{context}, {problem}" if problem.startswith("but ") else problem or context
+
+
+def _hint(line: str) -> str | None:
+    return "indent with spaces: YAML takes no tabs there" if line.lstrip(" ").startswith("\t") else None
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
@@ -186,10 +198,13 @@ class _Builder:
             raise self._error(f"expected a value of type {kind}, got: `{node.value}`", node) from None
 
     def _unknown_tag(self, node: Node) -> LoadError:
+        hint = "write `!include : 'path'` as an entry of a map, with a space before the colon"
         if node.tag == INCLUDE_TAG:
-            hint = "write `!include : 'path'` as an entry of a map, with a space before the colon"
             return self._error("`!include` cannot be used as a value", node, hint)
-        return self._error(f"the YAML tag `{node.tag.replace(_PREFIX, '!!')}` is not known", node)
+        is_near = node.tag.startswith(INCLUDE_TAG)
+        return self._error(
+            f"the YAML tag `{node.tag.replace(_PREFIX, '!!')}` is not known", node, hint if is_near else None
+        )
 
     def _place(self, node: Node) -> Place:
         return Place(file=self._file, line=node.start_mark.line + 1)

@@ -48,7 +48,7 @@ def command(
         if given:
             click.echo(f"parameters: {json.dumps(given, ensure_ascii=False)}")
         broken = sum(one.parsed.error is not None for one in files)
-        click.echo(f"{len(files)} files, {broken} with errors", err=True)
+        click.echo(f"{len(files)} {'file' if len(files) == 1 else 'files'}, {broken} with errors", err=True)
     return 1 if any(one.parsed.error is not None for one in files) else 0
 
 
@@ -70,7 +70,7 @@ def _print(one: Checked) -> None:
     for workflow in one.parsed.workflows:
         tasks = sum(node.kind != "group" for node in workflow.nodes)
         schedule = "no schedule" if workflow.schedule is None else f"schedule {workflow.schedule.type}"
-        click.echo(f"{one.shown}: workflow `{workflow.name}`: {tasks} tasks, {schedule}")
+        click.echo(f"{one.shown}: workflow `{workflow.name}`: {tasks} {'task' if tasks == 1 else 'tasks'}, {schedule}")
         first = first_slot(workflow, SystemClock().now())
         if first is not None:
             session, run = (shown_time(to_micros(at), workflow.timezone) for at in (first.logical_time, first.run_at))
