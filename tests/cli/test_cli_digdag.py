@@ -29,7 +29,7 @@ def test_local_session_goes_on_and_shows_what_it_skips(headrace):
     (headrace.folder / "ok").touch()
     second = headrace("run", path, "-t", "2026-01-31", "-p", "greeting=hi", "-E", "-c", "/dev/null", "-X", "params.x=1")
     assert second.returncode == 0, second.err
-    assert "attempt 2 of the session for 2026-01-31 00:00:00Z; 1 tasks were done before" in second.err
+    assert "attempt 2 of the session for 2026-01-31 00:00:00 +0000; 1 task was done before" in second.err
     logs = headrace("log", "1")
     assert "--- +main+two, try 1" in logs.out and "+one" not in logs.out
     assert '"x": "1"' in logs.out, "`-E` shows the parameters, and `-X` gives some"

@@ -10,7 +10,7 @@ from typing import Protocol
 from headrace.executor import LocalExecutor, LocalOptions
 from headrace.executor.questions import answer_loading
 from headrace.handoff import Answer, Ask, Source, TaskRequest
-from headrace.logs import Masker, MaskingRules
+from headrace.logs import Masker, MaskingRules, Output
 from headrace.settings import Settings
 from headrace.user_environment import environment_of_user_code
 
@@ -79,8 +79,9 @@ def local_executor(
     broker: StoreBroker,
     slots: int | None = None,
     environment: Mapping[str, str] | None = None,
+    output: Output | None = None,
 ) -> LocalExecutor:
-    """Processes on this machine, with these variables beside those of this process."""
+    """Processes on this machine, with these variables beside this process's own. `output` is told what they print."""
     options = LocalOptions(
         load_timeout_seconds=settings.parser.timeout_seconds,
         max_zygotes=settings.agent.max_zygotes,
@@ -90,6 +91,7 @@ def local_executor(
         environment=environment_of_user_code(
             {**os.environ, **(environment or {})}, with_store_password=settings.agent.passes_store_password
         ),
+        output=output,
     )
     return LocalExecutor(
         broker, slots or settings.agent.slots, options, contents=broker.content, questions=broker.while_loading

@@ -108,6 +108,13 @@ class LocalRun:
         self._thread = threading.Thread(target=self._live, args=(run, queues), name="headrace-run", daemon=True)
         self._thread.start()
 
+    def timezone(self) -> str:
+        """Where the workflow's sessions are local."""
+        attempt_id = self.row().attempt_id
+        with self._parts.store.read() as tx:
+            version_id = version_of_attempt(tx, attempt_id)
+            return tx.shared(Definitions).version(tx, version_id).workflow.timezone
+
     def wait(self, seconds: float | None = None) -> bool:
         """Whether the run has ended, after at most so long."""
         is_ended = self._ended.wait(seconds)

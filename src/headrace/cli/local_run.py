@@ -20,7 +20,8 @@ from headrace.actions.local_session import LocalWish
 from headrace.actions.neighbours import Neighbours
 from headrace.actions.parts import Parts
 from headrace.actions.private_projects import folder_name
-from headrace.actions.wording import error_line, instant
+from headrace.actions.wording import error_line
+from headrace.cli.blocks import shown_time
 from headrace.cli.log_lines import LogLines, show_log_lines
 from headrace.cli.log_tail import log_file, tail
 from headrace.cli.opening import is_private_store_meant, private_store, without_password
@@ -28,6 +29,7 @@ from headrace.cli.parsing import Parsing, choose
 from headrace.cli.printing import print_json, seconds
 from headrace.cli.progress import Progress, progress_for
 from headrace.cli.task_json import describe_tasks
+from headrace.cli.task_output import TaskOutput
 from headrace.definition import Isolation
 from headrace.errors import StoreError
 from headrace.executor import LocalExecutor
@@ -59,6 +61,8 @@ class WarmStart(NamedTuple):
 
     executor: LocalExecutor
     broker: LateBroker
+    output: TaskOutput | None
+    """What tasks print, if it is to be shown."""
 
 
 class Interrupts:
@@ -91,7 +95,7 @@ def run_to_end(settings: Settings, parsing: Parsing, warm: WarmStart, wish: Wish
         broker.runs.discover = Neighbours(parts, parsing.root)
         broker.owner_of_secrets = folder_name
     begin = partial(local.start, parsing.root, parsed, workflow, wish.local)
-    return _drive(settings, local, begin, wish.url, log_lines, as_json=wish.as_json)
+    return _drive(settings, local, begin, wish.url, log_lines, warm.output, as_json=wish.as_json)
 
 
 def go_on_to_end(settings: Settings, run: RunRow, *, as_json: bool) -> int:
@@ -99,7 +103,8 @@ def go_on_to_end(settings: Settings, run: RunRow, *, as_json: bool) -> int:
     log_lines = show_log_lines(without=("headrace.scheduler",))
     parts = Parts.open(settings, private_store(settings))
     broker = parts.broker()
-    local = LocalRun(parts, local_executor(settings, broker), is_private=True)
+    output = None if as_json else TaskOutput()
+    local = LocalRun(parts, local_executor(settings, broker, output=output), is_private=True)
     broker.runs.adopt = local.adopt
     broker.owner_of_secrets = folder_name
 
@@ -107,7 +112,7 @@ def go_on_to_end(settings: Settings, run: RunRow, *, as_json: bool) -> int:
         local.go_on(run)
         return run
 
-    return _drive(settings, local, begin, None, log_lines, as_json=as_json)
+    return _drive(settings, local, begin, None, log_lines, output, as_json=as_json)
 
 
 def _drive(
@@ -116,6 +121,7 @@ def _drive(
     begin: Callable[[], RunRow],
     url: str | None,
     log_lines: LogLines,
+    output: TaskOutput | None,
     *,
     as_json: bool,
 ) -> int:
@@ -124,6 +130,8 @@ def _drive(
             started = begin()
             progress = progress_for(sys.stderr, started)
             log_lines.write = progress.say
+            if output is not None:
+                output.show_by(progress.say if sys.stdout.isatty() and sys.stderr.isatty() else None)
             _tell_carried_over(local, started, progress)
             _follow(local, progress, interrupts)
             run, tasks = local.row(), local.tasks()
@@ -142,8 +150,9 @@ def _tell_carried_over(local: LocalRun, run: RunRow, progress: Progress) -> None
     if run.attempt_number == 1:
         return
     done = sum(task.fence == 0 and task.state == "success" and task.kind == "task" for task in local.tasks())
-    at = "" if run.logical_at is None else f" for {instant(run.logical_at)}"
-    again = f"; {done} tasks were done before and stay so, `--rerun` runs them again" if done else ""
+    at = "" if run.logical_at is None else f" for {shown_time(run.logical_at, local.timezone())}"
+    what = "1 task was done before and stays so" if done == 1 else f"{done} tasks were done before and stay so"
+    again = f"; {what}, `--rerun` runs them again" if done else ""
     progress.say(f"attempt {run.attempt_number} of the session{at}{again}")
 
 
@@ -223,7 +232,8 @@ def _explain_failures(settings: Settings, run: RunRow, tasks: list[TaskRow]) -> 
 def _show_way_to_logs(settings: Settings, url: str | None, run: RunRow, tasks: list[TaskRow]) -> None:
     """The command that prints a log: that of the first failure, or of the last task that has one."""
     failed = [task for task in tasks if task.state == "failed"]
-    for task in (*failed, *reversed(tasks)):
+    parents = {task.parent_id for task in failed}
+    for task in (*(one for one in failed if one.id not in parents), *reversed(tasks)):
         if log_file(settings.logs_dir, run, task, task.try_number).exists():
             words = ["headrace", "logs", str(run.id), task.name, *_store_words(settings, url)]
             click.echo(f"logs: {shlex.join(words)}", err=True)

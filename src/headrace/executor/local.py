@@ -54,7 +54,7 @@ class LocalExecutor:
         self._options = options or LocalOptions()
         self._loop = Loop()
         self._timers = self._loop.timers
-        self._pump = LogPump()
+        self._pump = LogPump(self._options.output)
         self._tries: dict[tuple[int, int], Try] = {}
         self._backlog: deque[Try] = deque()
         self._admitted = 0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from headrace.handoff import MESSAGE_LIMIT_BYTES
-from headrace.logs import USUAL_RULES, MaskingRules
+from headrace.logs import USUAL_RULES, MaskingRules, Output
 
 
 class Program(NamedTuple):
@@ -44,3 +44,5 @@ class LocalOptions:
     masking: MaskingRules = USUAL_RULES
     environment: Mapping[str, str] | None = None
     """The environment of task processes; None: this process's own."""
+    output: Output | None = None
+    """Who else is told what tasks print."""

@@ -7,7 +7,7 @@ from headrace.logs.masking import USUAL_RULES, Masker, MaskingRules, hidden, is_
 from headrace.logs.paths import log_folder, log_name, log_path
 from headrace.logs.pump import LogPump, LogStream
 from headrace.logs.reading import follow, read_log
-from headrace.logs.writing import LogFile
+from headrace.logs.writing import LogFile, Output
 
 __all__ = [
     "USUAL_RULES",
@@ -16,6 +16,7 @@ __all__ = [
     "LogStream",
     "Masker",
     "MaskingRules",
+    "Output",
     "follow",
     "hidden",
     "is_sensitive",

@@ -15,7 +15,7 @@ import termios
 from threading import Lock, Thread
 
 from headrace.logs.masking import Masker
-from headrace.logs.writing import LogFile
+from headrace.logs.writing import LogFile, Output
 
 _CHUNK = 65_536
 
@@ -23,10 +23,10 @@ _CHUNK = 65_536
 class LogStream:
     """The output of one try on its way from a pipe to a file."""
 
-    def __init__(self, descriptor: int, path: str, masker: Masker) -> None:
+    def __init__(self, descriptor: int, path: str, masker: Masker, output: Output | None = None) -> None:
         self.descriptor = descriptor
         self.masker = masker
-        self._file = LogFile(path, masker)
+        self._file = LogFile(path, masker, output)
         self._lock = Lock()
         self._is_open = True
 
@@ -62,7 +62,9 @@ class LogStream:
 class LogPump:
     """Starts, serves and finishes streams. `start` and `finish` are called by one thread, the supervisor's."""
 
-    def __init__(self) -> None:
+    def __init__(self, output: Output | None = None) -> None:
+        """`output` is told what goes into the files, too."""
+        self._output = output
         self._selector = selectors.DefaultSelector()
         self._ours, self._theirs = socket.socketpair()
         self._selector.register(self._theirs, selectors.EVENT_READ)
@@ -74,7 +76,7 @@ class LogPump:
             self._thread = Thread(target=self._run, name="headrace-logs", daemon=True)
             self._thread.start()
         _discard(descriptor)
-        stream = LogStream(descriptor, path, masker)
+        stream = LogStream(descriptor, path, masker, self._output)
         self._selector.register(descriptor, selectors.EVENT_READ, stream)
         return stream
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from headrace.logs.masking import Masker
 
 _FILE_MODE = 0o640
 _FOLDER_MODE = 0o750
+
+Output = Callable[[str, bytes], None]
+"""Is called with the path of a log and what is added to it, masked; with nothing when the log is closed."""
 
 log = logging.getLogger("headrace.logs")
 
@@ -21,9 +25,10 @@ class LogFile:
     something is missing, it says so as soon as it can be written again.
     """
 
-    def __init__(self, path: str, masker: Masker) -> None:
+    def __init__(self, path: str, masker: Masker, output: Output | None = None) -> None:
         self.path = path
         self.masker = masker
+        self._output = output
         self.lost_bytes = 0
         self._gap_bytes = 0
         """What was lost since the last time that something could be written."""
@@ -37,6 +42,8 @@ class LogFile:
     def close(self) -> None:
         """Append what the masker still holds back, and close the file. May be called twice."""
         self._put(self.masker.flush())
+        if self._output is not None:
+            self._output(self.path, b"")
         if self._gap_bytes:
             self._append(b"")
         if self._descriptor >= 0:
@@ -48,6 +55,8 @@ class LogFile:
 
     def _put(self, data: bytes) -> None:
         if self.path and data:
+            if self._output is not None:
+                self._output(self.path, data)
             lost = self._append(data)
             self.lost_bytes += lost
             self._gap_bytes += lost

@@ -119,7 +119,7 @@ def _job(file: DigFile, request: TaskRequest, values: dict[str, Any], channel: C
     node = request.node
     names = values.get("_secrets")
     if not request.poll_state:
-        say(log, f"{node.operator}>: {shown(values.get('_command'))}")
+        say(log, f"{node.operator}>: {' '.join(shown(values.get('_command')).split())}")
     return Job(
         key=request.key,
         operator=node.operator,

@@ -14,6 +14,7 @@ from headrace.authoring import language_of
 from headrace.cli.importing import imports
 from headrace.cli.options import given_params, json_option, params_file_option, params_option, partition_option
 from headrace.cli.parsing import Parsing
+from headrace.cli.task_output import TaskOutput
 from headrace.errors import UsageError
 from headrace.settings import Settings, load_settings
 
@@ -72,14 +73,16 @@ def command(
     A `.dig` file that was run before for the same time goes on where it stopped: what succeeded is not run again,
     unless `--rerun` asks for it. With `+TASK`, only this task is run.
 
-    Progress goes to stderr. Leaves with 0 if the run succeeded, 1 if it failed, 2 if the file, the workflow or an
-    option is wrong, and 130 after Ctrl-C; a second Ctrl-C does not wait for the tasks to stop.
+    What tasks print goes to stdout, unless `--json` is given; progress goes to stderr. Leaves with 0 if the run
+    succeeded, 1 if it failed, 2 if the file, the workflow or an option is wrong, and 130 after Ctrl-C; a second
+    Ctrl-C does not wait for the tasks to stop.
     """
     settings = _settings(state_dir, logs_dir, url)
     given = given_params(context, params, params_file)
     broker = LateBroker()
     parsing = Parsing(file, settings.parser, project, LoadingAnswers(settings, broker))
-    executor = local_executor(settings, broker, slots, {_SHOW_PARAMS: "1"} if show_params else None)
+    output = TaskOutput() if sys.stdout is not None and not as_json else None
+    executor = local_executor(settings, broker, slots, {_SHOW_PARAMS: "1"} if show_params else None, output)
     executor.prepare(parsing.source)
     # The file is parsed in one process and loaded for its tasks in another by now; the database library is imported
     # while that goes on.
@@ -90,7 +93,7 @@ def command(
     wish["is_saved"] = keeps_sessions and not is_unsaved and url is None
     local = local_run.LocalWish(params=given, task=task, **wish)
     whole = local_run.Wish(workflow, local, slots, isolation, url, as_json and sys.stdout is not None)
-    code: int = local_run.run_to_end(settings, parsing, local_run.WarmStart(executor, broker), whole)
+    code: int = local_run.run_to_end(settings, parsing, local_run.WarmStart(executor, broker, output), whole)
     return code
 
 
