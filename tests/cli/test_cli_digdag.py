@@ -8,6 +8,8 @@ import re
 import pytest
 
 from headrace.cli.main import run_command
+from headrace.cli.parsing import Parsing
+from headrace.settings import ParserSettings
 
 FLOW = """\
 +one:
@@ -240,3 +242,22 @@ def test_two_folders_of_one_name_have_sessions_of_their_own(headrace, tmp_path):
         assert (file.parent / place).exists() and (file.parent / f"other-{place}").exists()
         printed.append(done.err)
     assert ["were done before" in text for text in printed] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("folder", "arguments"),
+    [
+        ("flows", ("main",)),
+        ("flows", ("main.dig",)),
+        ("flows", ("main", "--project", ".")),
+        ("flows", ("main", "--project", "../flows")),
+        (".", ("flows/main", "--project", "flows")),
+        (".", ("main", "--project", "./flows/")),
+    ],
+)
+def test_a_workflow_may_be_named_by_its_name_and_from_anywhere(headrace, folder, arguments, monkeypatch):
+    headrace.write("main.dig", "+a: {echo>: here}\n")
+    monkeypatch.chdir(headrace.folder / folder)
+    parsing = Parsing(arguments[0], ParserSettings(), *arguments[2:])
+    assert [workflow.name for workflow in parsing.result().workflows] == ["main"]
+    assert parsing.root == headrace.folder / "flows"

@@ -240,6 +240,12 @@ def test_py_leaves_parameters_and_subtasks_behind(project, code):
     assert (again.store, again.growth) == ({}, ())
 
 
+def test_sh_names_a_parameter_that_is_too_large_for_a_variable(project):
+    failed = project.run("+t: {sh>: 'true'}", params={"rows": "x" * 200_000}).error
+    assert "could not start `/bin/sh`: Argument list too long" in failed.message
+    assert "the largest variable is `rows` with 200000 characters" in failed.message
+
+
 def test_py_may_say_more_about_its_subtasks(project, code):
     module = code(
         """

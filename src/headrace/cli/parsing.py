@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from headrace.handoff import Source
 from headrace.projects import ParsedFile, content_digest, parse_file
 from headrace.projects.parsing import Answers
 from headrace.settings import ParserSettings
+
+_WORKFLOW_SUFFIX = ".dig"
+"""Of the files that have the name of their workflow."""
 
 
 class Parsing:
@@ -25,12 +29,13 @@ class Parsing:
         `answers` has what the file asks for while it is loaded.
         """
         self._answers = answers
-        path = Path(file).absolute() if project is None else _in_project(file, Path(project).absolute())
+        root = None if project is None else Path(os.path.abspath(project))
+        path = _found(file, root)
         if not path.is_file():
             what = "is a folder" if path.is_dir() else "does not exist"
             hint = f"`headrace standalone {file}` runs a folder of workflows" if path.is_dir() else _similar(path)
             raise LoadError(f"expected a workflow file, but `{file}` {what}", hint=hint)
-        self.root = path.parent if project is None else Path(project).absolute()
+        self.root = path.parent if root is None else root
         self._file = path.relative_to(self.root).as_posix()
         self._settings = settings
         self._parsed: ParsedFile | None = None
@@ -75,14 +80,20 @@ class Parsing:
             self._failure = error
 
 
-def _in_project(file: str, root: Path) -> Path:
-    """A file of a project, given as people do: relative to where they are, or to the project."""
-    if not root.is_dir():
+def _found(file: str, root: Path | None) -> Path:
+    """A file as people name it: relative to where they are or to its project, perhaps without its suffix."""
+    if root is not None and not root.is_dir():
         raise LoadError(f"expected `--project` to be a folder, but `{root}` is none")
-    for path in (Path(file).absolute(), root / file):
-        if path.is_file() and path.is_relative_to(root):
-            return path
-    return root / file
+    for name in (file, f"{file}{_WORKFLOW_SUFFIX}"):
+        for path in _places(name, root):
+            if path.is_file() and (root is None or path.is_relative_to(root)):
+                return path
+    return _places(file, root)[-1]
+
+
+def _places(name: str, root: Path | None) -> list[Path]:
+    folders = [Path.cwd()] if root is None else [Path.cwd(), root]
+    return [Path(os.path.abspath(folder / name)) for folder in folders]
 
 
 def choose(parsed: ParsedFile, name: str | None) -> Workflow:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 from collections.abc import Iterator
@@ -57,7 +58,8 @@ def run_program(command: list[str], folder: Path, environment: dict[str, str]) -
         program = Program(command, folder, environment)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise OperatorError(f"could not start `{command[0]}`: {reason}") from None
+        hint = _largest(environment) if isinstance(error, OSError) and error.errno == errno.E2BIG else None
+        raise OperatorError(f"could not start `{command[0]}`: {reason}", hint=hint) from None
     try:
         code = program.wait()
     except BaseException:
@@ -66,3 +68,9 @@ def run_program(command: list[str], folder: Path, environment: dict[str, str]) -
         program.wait()
         raise
     return code if code >= 0 else 128 - code
+
+
+def _largest(environment: dict[str, str]) -> str:
+    """What to do about an environment that the system does not take."""
+    name = max(environment, key=lambda key: len(environment[key]))
+    return f"the largest variable is `{name}` with {len(environment[name])} characters; let `py>` read it, or a file"
