@@ -133,6 +133,19 @@ def test_task_in_a_group_runs_with_what_is_below_it(world):
     assert sessions.run(SAVED._replace(start="+x")) == ["+g+x"]
 
 
+def test_task_that_is_new_in_a_group_that_was_done_runs_and_is_waited_for(world):
+    def save(*keys):
+        inside = [Node(key=f"+g+{key}", parent="+g", operator="work") for key in keys]
+        world.save(Node(key="+g", kind="group"), *inside, Node(key="+f", upstream=("+g",), operator="work"))
+
+    save("a")
+    world.join(slots=10, name="somebody")
+    sessions = Sessions(world)
+    assert sessions.run(failing=("+f",)) == ["+g+a", "+f"]
+    save("a", "b")
+    assert sessions.run() == ["+g+b", "+f"]
+
+
 def test_unsaved_run_neither_goes_on_nor_is_gone_on_with(sessions):
     sessions.run(failing=("+d",))
     assert sessions.run(SAVED._replace(is_saved=False)) == ["+a", "+b", "+c", "+d"]
