@@ -58,4 +58,4 @@ def test_the_journal_tells_each_start_and_end_once(world):
     world.claim()
     assert journal.look() == []
     world.finish("a", "failed")
-    assert journal.look() == [f"run {run.id} of `flow` ended: failed"]
+    assert journal.look() == [f"run {run.id} of `flow` ended: failed: `a`: ValueError: boom"]

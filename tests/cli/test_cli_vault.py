@@ -108,6 +108,9 @@ def test_secrets_in_the_forms_of_digdag(project, monkeypatch):
     project.call("secrets", "--project", "p", "--delete", "x.one", "x.two").check()
     assert said(project, "secrets", "--project", "p") == "SECRET\na\nb\nc"
     assert said(project, "secrets", "--project", "other") == "SECRET"
+    pipe(monkeypatch, "")
+    refused = project.call("secrets", "--project", "p", "--set", "d")
+    assert (refused.exit_code, "expected the value of `d` on the standard input" in refused.err) == (2, True)
     assert "there is no secret `x.one`" in project.call("secrets", "--project", "p", "--delete", "x.one").err
 
 

@@ -14,7 +14,10 @@ def ask_for(what: str) -> str:
     """A value that is typed without being shown, or piped in."""
     if sys.stdin.isatty():
         return str(click.prompt(what, hide_input=True, err=True))
-    return read_stdin()
+    text = read_stdin()
+    if not text:
+        raise UsageError(f"expected the {what} on the standard input, got: nothing")
+    return text
 
 
 def read_stdin() -> str:

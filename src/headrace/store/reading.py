@@ -110,7 +110,7 @@ EVENTS = Sql(
 )
 RUN_CHANGES = Sql(
     """
-    SELECT event.id, attempt.run_id, workflow.name, event.after, event.reason
+    SELECT event.id, attempt.run_id, workflow.name, event.after, event.reason, attempt.id
     FROM event JOIN attempt ON attempt.id = event.attempt_id JOIN workflow ON workflow.id = attempt.workflow_id
     WHERE event.id > :after AND event.task_id IS NULL ORDER BY event.id
     """
@@ -299,6 +299,7 @@ class RunChange(NamedTuple):
     workflow: str
     state: str
     reason: str | None
+    attempt_id: int
 
 
 class SourceErrorRow(NamedTuple):
