@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from headrace.authoring.dag import DAG, Context
 from headrace.authoring.dag.assets import Asset, AssetAll, BaseAsset
 from headrace.authoring.dag.taskflow import TaskFunction
+from headrace.authoring.signatures import signature_of
 from headrace.operators.python import PythonOperator
 
 _NOT_INLETS = ("self", "context", "outlet_events")
@@ -29,7 +29,7 @@ class AssetOperator(PythonOperator):
 
     def _arguments(self, context: Context) -> Iterator[tuple[str, Any]]:
         engine = context["ti"].engine
-        for name, parameter in inspect.signature(self.python_callable).parameters.items():
+        for name, parameter in signature_of(self.python_callable).parameters.items():
             if parameter.default is not parameter.empty:
                 yield name, parameter.default
             elif name == "context":
@@ -95,7 +95,7 @@ def _make_dag(function: Any, name: str, options: Mapping[str, Any], outlets: lis
 
 
 def _inlets(function: Callable[..., Any]) -> list[str]:
-    parameters = inspect.signature(function).parameters
+    parameters = signature_of(function).parameters
     return [name for name, one in parameters.items() if name not in _NOT_INLETS and one.default is one.empty]
 
 
@@ -103,6 +103,6 @@ def _check(function: Any) -> None:
     name = getattr(function, "__name__", str(function))
     if "<locals>" in getattr(function, "__qualname__", ""):
         raise ValueError(f"expected the function `{name}` of `@asset` to be at the top level of its file")
-    for one in inspect.signature(function).parameters.values():
+    for one in signature_of(function).parameters.values():
         if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
             raise TypeError(f"the function `{name}` of `@asset` cannot have an argument `{one}`")

@@ -20,6 +20,7 @@ from headrace.authoring.dag import Context
 from headrace.authoring.dag.context import CONTEXT_KEYS
 from headrace.authoring.dag.exceptions import AirflowException, AirflowSkipException
 from headrace.authoring.dag.values import decode_value, encode_value
+from headrace.authoring.signatures import signature_of
 from headrace.errors import did_you_mean
 from headrace.operators.bash import copy_lines
 from headrace.operators.branch import follow
@@ -95,7 +96,7 @@ class OutsidePythonOperator(PythonOperator):
     def _write_call(self, folder: Path, context: Context) -> Path:
         args = list(self.op_args)
         given = dict(self.op_kwargs)
-        if self.templates_dict and "templates_dict" in inspect.signature(self.python_callable).parameters:
+        if self.templates_dict and "templates_dict" in signature_of(self.python_callable).parameters:
             given["templates_dict"] = self.templates_dict
         kwargs = arguments_for(self.python_callable, args, given, _portable(context))
         call = {

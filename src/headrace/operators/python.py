@@ -9,8 +9,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 from headrace.authoring.dag import BaseOperator, Context
-from headrace.authoring.dag.arguments import signature_of
 from headrace.authoring.dag.assets import Metadata
+from headrace.authoring.signatures import signature_of
 
 log = logging.getLogger("airflow.task")
 

@@ -18,6 +18,7 @@ from headrace.authoring.dag.node import callbacks
 from headrace.authoring.dag.notifier import BaseNotifier
 from headrace.authoring.dag.sla_miss import SlaMiss
 from headrace.authoring.dag.task_instance import DagRun, TaskInstance
+from headrace.authoring.signatures import signature_of
 from headrace.runner.alerts import SEND_EMAIL
 from headrace.runner.callbacks import call_all
 from headrace.runner.programs import named
@@ -155,7 +156,7 @@ async def _awaited(returned: Any) -> None:
 
 
 def _accepts_context(target: Callable[..., Any]) -> bool:
-    parameters = inspect.signature(target).parameters.values()
+    parameters = signature_of(target).parameters.values()
     return any(one.name == "context" or one.kind is one.VAR_KEYWORD for one in parameters)
 
 

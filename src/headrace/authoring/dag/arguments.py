@@ -8,26 +8,17 @@ from collections.abc import Callable
 from typing import Any
 
 from headrace.authoring.dag.scope import defaults_for
+from headrace.authoring.signatures import signature_of
 
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
 def parameter_names(function: Callable[..., Any]) -> frozenset[str]:
     """The names that a constructor takes, without `self` and without variable arguments."""
-    parameters = list(inspect.signature(function).parameters.values())[1:]
+    parameters = list(signature_of(function).parameters.values())[1:]
     return frozenset(parameter.name for parameter in parameters if parameter.kind in _NAMED)
 
 
-def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-    """What a function takes. Found out where its file is loaded, it costs the processes of its tasks nothing."""
-    try:
-        return _signature_of(function)
-    except TypeError:
-        # Callable objects need not be hashable.
-        return inspect.signature(function)
-
-
-_signature_of = functools.lru_cache(maxsize=4096)(inspect.signature)
 _accepted: dict[type, frozenset[str]] = {}
 
 

@@ -23,6 +23,7 @@ from headrace.authoring.dag.rules import TriggerRule
 from headrace.authoring.dag.subset import partial_dag
 from headrace.authoring.dag.taskflow import TaskDecorator
 from headrace.authoring.dag.xcom_arg import NOTSET
+from headrace.authoring.signatures import signature_of
 from headrace.errors import did_you_mean
 
 _FAIL_FAST_RULES = (TriggerRule.ALL_SUCCESS, TriggerRule.ALL_DONE_SETUP_SUCCESS)
@@ -324,7 +325,7 @@ def dag(dag_id: Any = "", **options: Any) -> Any:
 
 
 def _dag_maker(function: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., DAG]:
-    signature = inspect.signature(function)
+    signature = signature_of(function)
 
     @functools.wraps(function)
     def make(*args: Any, **kwargs: Any) -> DAG:

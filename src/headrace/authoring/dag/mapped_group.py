@@ -10,6 +10,7 @@ from headrace.authoring.dag.expansion import CrossProduct, Expansion, KeywordSet
 from headrace.authoring.dag.group import TaskGroup, TaskGroupFunction, group_maker
 from headrace.authoring.dag.node import TaskNode
 from headrace.authoring.dag.xcom_arg import NOTSET, ResultExpression
+from headrace.authoring.signatures import signature_of
 from headrace.definition import Length
 from headrace.errors import did_you_mean
 
@@ -73,7 +74,7 @@ class MappableGroupFunction(TaskGroupFunction):
     ) -> None:
         super().__init__(function, options)
         self._fixed = dict(fixed or {})
-        self._signature = inspect.signature(function)
+        self._signature = signature_of(function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return super().__call__(*args, **{**self._fixed, **kwargs})

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from headrace.authoring.dag import scope
-from headrace.authoring.dag.arguments import signature_of
 from headrace.authoring.dag.conditions import run_if, skip_if
 from headrace.authoring.dag.configuration import import_string, provider_infos
 from headrace.authoring.dag.context import CONTEXT_KEYS
@@ -19,6 +18,7 @@ from headrace.authoring.dag.exceptions import AirflowException
 from headrace.authoring.dag.group import TaskGroupFunction
 from headrace.authoring.dag.mapped import OperatorPartial
 from headrace.authoring.dag.xcom_arg import XComArg
+from headrace.authoring.signatures import return_annotation, signature_of
 from headrace.errors import did_you_mean
 
 # Named, not imported: operators build on this room, and a file pays only for the flavours that it uses.
@@ -299,7 +299,7 @@ def _in_legal_order(parameters: list[inspect.Parameter]) -> list[inspect.Paramet
 
 def _returns_dict(function: Callable[..., Any]) -> bool:
     """Whether the return annotation says so: `dict`, `Mapping`, a TypedDict."""
-    annotation = getattr(function, "__annotations__", {}).get("return")
+    annotation = return_annotation(function)
     try:
         # Only this one: other annotations may name things that are imported for type checkers alone.
         if isinstance(annotation, str):

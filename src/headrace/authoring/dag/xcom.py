@@ -12,6 +12,7 @@ from headrace.authoring.dag.context import current_engine, get_current_context
 from headrace.authoring.dag.exceptions import AirflowException
 from headrace.authoring.dag.values import decode_value, encode_value, length_of, to_json
 from headrace.authoring.dag.xcom_arg import RETURN_VALUE
+from headrace.authoring.signatures import signature_of
 
 _OURS = frozenset(("", "airflow.sdk.execution_time.xcom.BaseXCom", "airflow.models.xcom.BaseXCom"))
 _HERE = {
@@ -215,7 +216,7 @@ def _is_plain(document: Any) -> bool:
 
 def _accepted(function: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     """Those of the arguments that the function takes; older backends take fewer."""
-    parameters = inspect.signature(function).parameters
+    parameters = signature_of(function).parameters
     if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
         return arguments
     return {name: value for name, value in arguments.items() if name in parameters}

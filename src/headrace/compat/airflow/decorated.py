@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from headrace.authoring.dag import BaseOperator, Context, scope
 from headrace.authoring.dag.taskflow import TaskFunction
+from headrace.authoring.signatures import signature_of
 
 
 class KeywordParameters:
@@ -22,7 +23,7 @@ class KeywordParameters:
     @classmethod
     def determine(cls, func: Callable[..., Any], args: Collection[Any], kwargs: Mapping[str, Any]) -> KeywordParameters:
         """Those of `kwargs` that the function takes; none of them may be filled by position already."""
-        parameters = inspect.signature(func).parameters
+        parameters = signature_of(func).parameters
         taken = [one.name for one in parameters.values() if one.kind not in (one.KEYWORD_ONLY, one.VAR_KEYWORD)]
         for name in taken[: len(args)]:
             if name in kwargs:

@@ -6,6 +6,7 @@ so it uses nothing but the standard library.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import json
@@ -13,6 +14,14 @@ import sys
 import traceback
 import types
 from typing import Any, Callable  # noqa: UP035 (also read by older Pythons)
+
+if sys.version_info >= (3, 14):
+    from annotationlib import Format
+
+    # Annotations that can only be evaluated by a type checker are nothing to fail about.
+    _signature_of = functools.partial(inspect.signature, annotation_format=Format.FORWARDREF)
+else:
+    _signature_of = inspect.signature
 
 
 class CommandError(Exception):
@@ -134,7 +143,7 @@ def _parameters(target: Any) -> tuple[dict[str, bool], bool]:
         has_default = code.co_varnames[code.co_argcount - len(target.__defaults__ or ()) : code.co_argcount]
         optional = {*has_default, *(target.__kwdefaults__ or ())}
         return {name: name not in optional for name in names}, bool(code.co_flags & inspect.CO_VARKEYWORDS)
-    found = inspect.signature(target).parameters.values()
+    found = _signature_of(target).parameters.values()
     by_name = [one for one in found if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
     takes_everything = any(one.kind is one.VAR_KEYWORD for one in found)
     return {one.name: one.default is one.empty for one in by_name}, takes_everything
