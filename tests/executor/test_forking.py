@@ -60,5 +60,33 @@ def test_forks_of_others_clean_up_as_ever() -> None:
 
 
 @pytest.mark.parametrize("fork", ["forking.fork", "os.fork"])
+def test_hooks_of_others_are_always_called(fork: str) -> None:
+    script = f"""
+forking._postpone(after_in_child=lambda: print("reseeded", flush=True))
+pid = {fork}()
+if pid == 0:
+    os._exit(0)
+os.waitpid(pid, 0)
+"""
+    assert _output(script) == "reseeded\n"
+
+
+def test_the_main_thread_has_the_number_of_its_process() -> None:
+    script = """
+pid = forking.fork()
+if pid == 0:
+    print(threading.main_thread().native_id == threading.get_native_id() == os.getpid(), flush=True)
+    os._exit(0)
+os.waitpid(pid, 0)
+"""
+    assert _output(script) == "True\n"
+
+
+def test_the_hooks_that_are_left_out_are_the_ones_that_were_read() -> None:
+    script = "print([hook.__qualname__ for hook in forking._in_child])"
+    assert _output(script) == "['_after_fork', '_after_at_fork_child_reinit_locks']\n"
+
+
+@pytest.mark.parametrize("fork", ["forking.fork", "os.fork"])
 def test_a_lock_that_another_thread_holds_is_free_in_the_child(fork: str) -> None:
     assert _output(_HELD_LOCK.replace("FORK", fork)) == "said in the child\n"
