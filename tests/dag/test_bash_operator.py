@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 
 import pytest
 
@@ -83,7 +84,8 @@ def test_output_processor_makes_the_result(bash, project, capfd):
 
 
 def test_command_stays_in_the_process_group_of_the_task(bash, project, capfd):
-    assert project.value(bash("bash_command='ps -o pgid= -p $$ || true'")).strip() == str(os.getpgrp())
+    group = f'{sys.executable} -c "import os; print(os.getpgrp())"'
+    assert project.value(bash(f"bash_command={group!r}")) == str(os.getpgrp())
 
 
 def test_a_shell_that_cannot_be_found(bash):

@@ -64,15 +64,20 @@ def _is_provider(one: Distribution) -> bool:
 
 
 def _described(one: Distribution) -> ProviderPackage:
-    package = plain_name(one.metadata["Name"])
-    summary = one.metadata["Summary"] or ""
-    return ProviderPackage(package.removeprefix(PREFIX), package, one.version, summary)
+    package = plain_name(_told(one, "Name"))
+    return ProviderPackage(package.removeprefix(PREFIX), package, one.version, _told(one, "Summary"))
+
+
+def _told(one: Distribution, field: str) -> str:
+    """What a package says about itself, if it does; half-deleted ones say nothing."""
+    metadata = one.metadata
+    return metadata[field] if field in metadata else ""
 
 
 def refuse_beside_airflow(target: Path | None = None) -> None:
     """StateError if Airflow itself is installed where the providers are to go: both would own the same packages."""
     for one in distributions(path=[str(target)] if target is not None else sys.path):
-        name = plain_name(one.metadata["Name"] or "")
+        name = plain_name(_told(one, "Name"))
         if name in AIRFLOW:
             raise StateError(
                 f"Airflow itself is installed here (`{name}` {one.version}), and providers that are installed beside it"

@@ -46,6 +46,7 @@ def _send_http(settings: Settings, payload: Mapping[str, Any]) -> None:
         with urllib.request.urlopen(request, timeout=_SECONDS):
             return
     except HTTPError as error:
+        error.close()
         raise NotificationError(f"the server of the notification answered with status {error.code}") from None
     except (URLError, OSError) as error:
         reason = getattr(error, "reason", error)
