@@ -94,6 +94,7 @@ def test_a_big_parallel_group_compiles_quickly(project):
         ("3", Retry(limit=3)),
         ("'3'", Retry(limit=3)),
         ("0", Retry()),
+        ("-1", Retry()),
         ("{limit: 2, interval: 10}", Retry(limit=2, delay_seconds=10.0)),
         ("{limit: 2, interval: 10, interval_type: constant}", Retry(limit=2, delay_seconds=10.0)),
         (
@@ -146,6 +147,13 @@ def test_a_disabled_task_is_an_empty_group_in_the_sequence(project):
     assert nodes["+wf+d"].upstream == ("+wf+b",)
 
 
+def test_a_disabled_task_is_in_its_place_whatever_else_it_says(project):
+    nodes = project.nodes("+a: {echo>: 1}\n+b: {echo>: 1, _background: true, _disable: true}\n+c: {echo>: 1}")
+    assert (nodes["+wf+b"].upstream, nodes["+wf+c"].upstream) == (("+wf+a",), ("+wf+b",))
+    nodes = project.nodes("_parallel: true\n+a: {echo>: 1}\n+b: {echo>: 1, _after: [+a], _disable: true}")
+    assert nodes["+wf+b"].upstream == ()
+
+
 def test_bodies_that_become_tasks_later_stay_raw_and_in_order(project):
     text = (
         "+t:\n  for_each>: {z: [1], a: [2]}\n  _do:\n    +z: {sh>: '${z}'}\n    +a: {sh>: 1}\n  _check: {sh>: '${q}'}"
@@ -178,6 +186,11 @@ def test_a_task_may_be_a_list_of_maps(project):
     nodes = project.nodes("+t:\n  - {_export: {a: 1}}\n  - +a: {echo>: 1}\n  - +b: {echo>: 1}")
     assert list(nodes) == ["+wf", "+wf+t", "+wf+t+a", "+wf+t+b"]
     assert nodes["+wf+t+b"].place.line == 4
+    assert project.nodes("+t: []")["+wf+t"].kind == "group"
+
+
+def test_an_error_directive_without_a_body_is_none(project):
+    assert project.nodes("+t:\n  echo>: 1\n  _error:")["+wf+t"].on_failure == ()
 
 
 @pytest.mark.parametrize(
@@ -197,3 +210,4 @@ def test_only_operators_without_user_code_share_a_process(project, operator, iso
 
 def test_unusual_names(project):
     assert "+wf+a=[1]{2}%&@,.`_-" in project.nodes("+a=[1]{2}%&@,.`_-:\n  echo>: 1")
+    assert list(project.nodes("+:\n  +b^c: {echo>: 1}")) == ["+wf", "+wf+", "+wf++b^c"]

@@ -143,6 +143,36 @@ def test_a_groups_handler_sees_what_was_stored_below_and_the_last_error_of_the_f
     """) == {"+g^error+e": "stored=deep=first"}
 
 
+def test_the_last_error_of_the_file_counts_however_deep_it_is_and_whenever_it_came(echoed):
+    assert echoed("""
+        _error: {echo>: "e=${error.message}"}
+        +g:
+          _parallel: true
+          +h:
+            _parallel: true
+            +a: {echo>: 1}
+            +b: {+x: {echo>: 1}, +y: {fail>: late}, _after: [+a]}
+            +c: {fail>: early but last}
+          +d: {echo>: 1}
+    """) == {"^error": "e=early but last"}
+
+
+def test_the_error_of_a_handler_comes_after_the_one_that_it_handles(echoed):
+    assert echoed("""
+        _error: {echo>: "e=${error.message}"}
+        +g: {+a: {fail>: first, _error: {fail>: "second after ${error.message}"}}}
+    """) == {"^error": "e=second after first"}
+
+
+def test_what_was_stored_below_wins_over_what_the_handler_exports(echoed):
+    assert echoed("""
+        +g:
+          _error: {_export: {x: own, y: own, error: own}, echo>: "${x}=${y}=${error.message}"}
+          +a: {py>: param_steps.put, key: x, value: stored}
+          +b: {fail>: no}
+    """) == {"+g^error": "stored=own=no"}
+
+
 def test_handlers_run_from_the_inside_to_the_outside_each_with_the_error(echoed):
     assert list(echoed("""
         _error: {echo>: "root=${error.message}"}

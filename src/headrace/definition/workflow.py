@@ -177,7 +177,8 @@ class Node(Data, frozen=True, kw_only=True):
     on_failure: tuple[Node, ...] = ()
     """Grown under the node when it has failed for good; it ends as failed after they ended. Keys are full keys."""
     sees_siblings: bool = False
-    """Sees what its siblings stored, without waiting for them: a failure's handler, which looks back."""
+    """Sees what its siblings stored, without waiting for them and over its own export: a failure's handler, which looks
+    back."""
     expand: Length | None = None
     """mapped: how many instances. None for other kinds."""
     lockstep: str = ""

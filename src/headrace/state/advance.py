@@ -452,7 +452,7 @@ class Advance:
         error = msgspec.json.decode(task.error) if task.error else {}
         told = {"error": {"message": error.get("message", ""), "stacktrace": error.get("traceback", "")}}
         handlers = [
-            msgspec.structs.replace(handler, export={**told, **handler.export}) if handler.parent is None else handler
+            msgspec.structs.replace(handler, export={**handler.export, **told}) if handler.parent is None else handler
             for handler in nodes
         ]
         self._agenda.grow(task, handlers, grown_by=task.id)
@@ -463,7 +463,10 @@ class Advance:
         self._agenda.open_children(task)
 
     def _error_below(self, task: Task) -> str | None:
-        """Of several children that failed, the last one of the file gives the reason, whenever each of them ended."""
-        children = sorted(self._graph.children([task.id]), key=lambda child: -child.id)
-        failed = (child.error for child in children if child.state in FAILURES and child.decides)
-        return next(filter(None, failed), task.error)
+        """Of all the failures below, the last one of the file gives the reason, whenever each of them ended."""
+        for child in sorted(self._graph.children([task.id]), key=lambda child: -child.id):
+            if child.state in FAILURES and child.decides:
+                error = self._error_below(child)
+                if error is not None:
+                    return error
+        return task.error

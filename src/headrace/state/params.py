@@ -68,11 +68,14 @@ class Layers:
 
     def visible(self, task_id: int) -> Params:
         """The parameters of a task, without its local ones."""
-        return merge(self._arriving(task_id), self._node_of(task_id).export)
-
-    def _arriving(self, task_id: int) -> Params:
-        """What a task finds: all that its parent shows, and the stores of everything before it, in file order."""
+        node = self._node_of(task_id)
         params = dict(self._shown_inside(self._positions[task_id].parent_id))
+        if node.sees_siblings:
+            return self._with_stores(merge(params, node.export), task_id)
+        return merge(self._with_stores(params, task_id), node.export)
+
+    def _with_stores(self, params: Params, task_id: int) -> Params:
+        """The parameters and, over them, the stores of everything before a task, in file order."""
         for earlier in self._before(task_id):
             for one in self._stored.get(earlier, ()):
                 _apply_store(params, self._left[one])

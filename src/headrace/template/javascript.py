@@ -95,7 +95,8 @@ class Expression(NamedTuple):
 
 
 def split(template: str) -> list[str | Expression]:
-    """Literal texts and expressions in turn. `$$` stands for `$`; `${secret:…}` and an unclosed `${` are literal."""
+    """Literal texts and expressions in turn. `$$` stands for `$` and `${}` for nothing; `${secret:…}` and an unclosed
+    `${` are literal."""
     parts: list[str | Expression] = []
     literal = position = 0
     while (start := template.find("${", position)) >= 0:
@@ -105,7 +106,9 @@ def split(template: str) -> list[str | Expression]:
         if opaque is not None:
             position = opaque.end()
         elif end is not None:
-            parts += [template[literal:start].replace("$$", "$"), Expression(template[start + 2 : end])]
+            parts.append(template[literal:start].replace("$$", "$"))
+            if end > position:
+                parts.append(Expression(template[position:end]))
             literal = position = end + 1
     return [*parts, template[literal:].replace("$$", "$")]
 

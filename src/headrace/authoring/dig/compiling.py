@@ -148,9 +148,12 @@ class _Compiler:
             place=place,
         )
         self.nodes.append(node)
-        self._add_children(body, key, directives.parallel(), place)
+        is_at_top = parent is None and not self._is_generated
+        self._add_children(body, key, directives.parallel(), place, is_at_top=is_at_top)
 
-    def _add_children(self, body: Mapping[str, Any], key: str, parallel: Parallel, place: Place) -> None:
+    def _add_children(
+        self, body: Mapping[str, Any], key: str, parallel: Parallel, place: Place, *, is_at_top: bool
+    ) -> None:
         children = self._children(body, key, place)
         waits: dict[str, list[str]] = {}
         with self.mistakes.noted():
@@ -158,7 +161,7 @@ class _Compiler:
             waits = upstreams(siblings, parallel)
         for name, (child, at) in children.items():
             with self.mistakes.noted():
-                check_task_name(name, at, is_generated=self._is_generated)
+                check_task_name(name, at, is_at_top=is_at_top)
                 self.add(child, key + name, key, tuple(key + other for other in waits.get(name, ())), at)
 
     def _children(self, body: Mapping[str, Any], key: str, place: Place) -> dict[str, tuple[dict[str, Any], Place]]:
@@ -228,7 +231,7 @@ def _local(body: Mapping[str, Any], retry: Retry) -> dict[str, Any]:
 
 
 def _error_nodes(body: Mapping[str, Any], key: str, place: Place) -> tuple[Node, ...]:
-    if "_error" not in body:
+    if body.get("_error") is None:
         return ()
     nodes = compile_fragment(body["_error"], f"{key}^error", place_of(body, "_error", place), directive="_error")
     return (msgspec.structs.replace(nodes[0], sees_siblings=True), *nodes[1:]) if nodes else ()
@@ -251,12 +254,14 @@ def _retry_question(body: Mapping[str, Any], key: str, place: Place) -> Node | N
 
 def _sibling(name: str, body: Mapping[str, Any], key: str, place: Place) -> Sibling:
     directives = Directives(body, f"task `{key}{name}`", place)
+    # A disabled task is an empty group in its place: what else it says counts no more.
+    is_disabled = directives.flag("_disable")
     return Sibling(
         name=name,
         owner=f"task `{key}{name}`",
-        is_background=directives.flag("_background"),
+        is_background=not is_disabled and directives.flag("_background"),
         background_place=place_of(body, "_background", place),
-        after=directives.after(),
+        after=[] if is_disabled else directives.after(),
         after_place=place_of(body, "_after", place),
     )
 
@@ -265,7 +270,7 @@ def _joined(body: Any, owner: str, place: Place) -> dict[str, Any]:
     """A body as one map: it may be written as a list of maps, which are put one after the other."""
     if isinstance(body, dict):
         return body
-    if isinstance(body, list) and body and all(isinstance(part, dict) for part in body):
+    if isinstance(body, list) and all(isinstance(part, dict) for part in body):
         joined = Section(place)
         for part in body:
             for key, value in part.items():

@@ -87,7 +87,7 @@ def parse_retry(value: Any) -> Retry:
     if isinstance(value, str) and value.lstrip().startswith("{"):
         value = as_map(value)
     if not isinstance(value, dict):
-        return Retry(limit=_count(value))
+        return Retry(limit=_limit(value))
     for key in value:
         if key not in RETRY_KEYS:
             log.warning("`_retry` has no setting `%s`: %s", key, did_you_mean(key, RETRY_KEYS) or "it is ignored")
@@ -97,7 +97,7 @@ def parse_retry(value: Any) -> Retry:
     if kind not in ("constant", "exponential"):
         raise ValueError(f"to have the interval_type constant or exponential, got: {shown(kind)}")
     return Retry(
-        limit=_count(value["limit"]),
+        limit=_limit(value["limit"]),
         delay_seconds=float(_count(value.get("interval", 0))),
         backoff=2.0 if kind == "exponential" else 1.0,
         max_delay_seconds=float(_count(value["max_interval"])) if "max_interval" in value else None,
@@ -112,6 +112,11 @@ def parse_parallel(value: Any) -> Parallel:
         settings = as_map(value)
         return Parallel(is_parallel=True, limit=_count(settings.get("limit", 0)))
     return Parallel(is_parallel=as_boolean(value))
+
+
+def _limit(value: Any) -> int:
+    """How many retries there are; fewer than none are none."""
+    return max(as_integer(value), 0)
 
 
 def _count(value: Any) -> int:

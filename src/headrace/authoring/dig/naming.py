@@ -8,16 +8,17 @@ from headrace.definition import Place
 from headrace.errors import DefinitionError
 
 MAX_NAME = 255
-_TASK = re.compile(r"\+[A-Za-z0-9_\-=\[\]{}%&@,.`]+")
-_GENERATED = re.compile(r"[+^][A-Za-z0-9_\-=\[\]{}%&@,.`^]+")
+_TASK = re.compile(r"\+[A-Za-z0-9_\-=\[\]{}%&@,.`]*")
+_LOWER_TASK = re.compile(r"[+^][A-Za-z0-9_\-=\[\]{}%&@,.`^]*")
 _ALLOWED = "letters, digits and _ - = [ ] { } % & @ , . `"
 
 
-def check_task_name(name: str, place: Place, *, is_generated: bool) -> None:
-    """Refuse a task name that is too long or has characters that task names cannot have."""
+def check_task_name(name: str, place: Place, *, is_at_top: bool) -> None:
+    """Refuse a task name that is too long or has characters that task names cannot have; only those at the top of a
+    file cannot have a `^`."""
     if len(name) > MAX_NAME:
         raise _error(f"the task name `{name[:40]}…` is {len(name)} characters long, at most {MAX_NAME} fit", place)
-    if (_GENERATED if is_generated else _TASK).fullmatch(name) is None:
+    if (_TASK if is_at_top else _LOWER_TASK).fullmatch(name) is None:
         raise _error(f"expected the name of task `{name}` to be `+` and then {_ALLOWED}", place)
 
 

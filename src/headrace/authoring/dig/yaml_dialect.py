@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -19,11 +20,16 @@ MAX_VALUES = 1_000_000
 
 _PREFIX = "tag:yaml.org,2002:"
 _INTEGER = r"[-+]?(?:0b_*[01][01_]*|0[0-7_]+|0|[1-9][0-9_]*|0x_*[0-9a-fA-F][0-9a-fA-F_]*)"
-_FLOAT = r"[-+]?(?:\.[0-9]+|[1-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?"
+_FLOAT = (
+    r"[-+]?(?:\.[0-9]+|[1-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?"
+    r"|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+\.[0-9_]*"
+    r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
+)
+"""Unlike `10:00:00`, `10:00:00.5` is a number: of seconds."""
 _RESOLVERS = (
     ("bool", r"true|True|false|False", "tTfF"),
     ("int", _INTEGER, "-+0123456789"),
-    ("float", _FLOAT, "-+.123456789"),
+    ("float", _FLOAT, "-+.0123456789"),
     ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     ("merge", r"<<", "<"),
 )
@@ -122,7 +128,7 @@ class _Builder:
         if id(node) in self._open:
             raise self._error("an alias must not contain itself", node)
         self._open.add(id(node))
-        value = self._mapping(node) if isinstance(node, MappingNode) else self._sequence(node)
+        value = self._map_or_set(node) if isinstance(node, MappingNode) else self._sequence(node)
         self._open.discard(id(node))
         return value
 
@@ -130,6 +136,11 @@ class _Builder:
         if not isinstance(node, SequenceNode) or node.tag != _PREFIX + "seq":
             raise self._unknown_tag(node)
         return [self.build(item) for item in node.value]
+
+    def _map_or_set(self, node: MappingNode) -> Section | list[str]:
+        if node.tag == _PREFIX + "set":
+            return [self._key(key) for key, _ in node.value]
+        return self._mapping(node)
 
     def _mapping(self, node: MappingNode) -> Section:
         if node.tag != _PREFIX + "map":
@@ -222,11 +233,17 @@ def _integer(text: str) -> int:
     return sign * int(digits, 8 if len(digits) > 1 and digits.startswith("0") else 10)
 
 
-def _float(text: str) -> float:
-    value = float(text.replace("_", ""))
-    if value in (float("inf"), float("-inf")) or value != value:
+def _float(text: str) -> float | str:
+    """A number; what JSON has no number for becomes a text, as Digdag writes it."""
+    digits = text.replace("_", "").lower()
+    if digits.lstrip("+-") in (".inf", ".nan"):
+        return {".nan": "NaN", "-.inf": "-Infinity"}.get(digits, "Infinity")
+    value = 0.0
+    for part in digits.lstrip("+-").split(":"):
+        value = value * 60 + float(part)
+    if value == float("inf") or value != value:
         raise ValueError("not a JSON number")
-    return value
+    return -value if digits.startswith("-") else value
 
 
 _SCALARS: dict[str, Callable[[str], Any]] = {
@@ -236,4 +253,6 @@ _SCALARS: dict[str, Callable[[str], Any]] = {
     _PREFIX + "int": _integer,
     _PREFIX + "float": _float,
     _PREFIX + "null": lambda text: None,
+    # JSON has no bytes: they stay in the letters in which they were written.
+    _PREFIX + "binary": lambda text: base64.b64encode(base64.b64decode("".join(text.split()), validate=True)).decode(),
 }
