@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from headrace.template.javascript import Evaluator, Expression, ExpressionError, merge, split
@@ -153,9 +153,14 @@ def test_a_parameter_may_have_any_name():
     assert evaluator.render("${this['__proto__']}${this['a-b']}", {"__proto__": "p", "a-b": "q"}) == "pq"
 
 
+def test_an_expression_with_nothing_in_it_is_nothing():
+    assert split("a${}b${x}${}") == ["ab", Expression("x"), ""]
+
+
 @given(st.text(alphabet="ab ${}'\"\\\n", max_size=30))
 def test_no_literal_text_is_lost(template):
-    """Putting the parts together again gives the template, but for the dollars that were doubled."""
+    """Putting the parts together again gives the template, but for dollars that were doubled and empty expressions."""
+    assume("${}" not in template)
     parts = split(template)
     again = "".join(part if isinstance(part, str) else f"${{{part.source}}}" for part in parts)
     assert again.replace("$", "") == template.replace("$", "")

@@ -98,6 +98,7 @@ def split(template: str) -> list[str | Expression]:
     """Literal texts and expressions in turn. `$$` stands for `$` and `${}` for nothing; `${secret:…}` and an unclosed
     `${` are literal."""
     parts: list[str | Expression] = []
+    text = ""
     literal = position = 0
     while (start := template.find("${", position)) >= 0:
         position = start + 2
@@ -106,11 +107,12 @@ def split(template: str) -> list[str | Expression]:
         if opaque is not None:
             position = opaque.end()
         elif end is not None:
-            parts.append(template[literal:start].replace("$$", "$"))
+            text += template[literal:start].replace("$$", "$")
             if end > position:
-                parts.append(Expression(template[position:end]))
+                parts += [text, Expression(template[position:end])]
+                text = ""
             literal = position = end + 1
-    return [*parts, template[literal:].replace("$$", "$")]
+    return [*parts, text + template[literal:].replace("$$", "$")]
 
 
 def _closing_brace(template: str, start: int) -> int | None:
