@@ -156,6 +156,18 @@ def test_a_wish_for_a_run_may_be_raised_by_any_operator(engine, start):
     assert [target.key for target in targets(engine)] == ["wished"]
 
 
+@pytest.mark.parametrize("target", ["", 'external_task_id="work", '], ids=["run", "task"])
+def test_a_sensor_waits_for_a_dag_that_is_not_there_yet(engine, start, target):
+    run = start(f'ExternalTaskSensor(task_id="wait", external_dag_id="later", {target}mode="reschedule")')
+    assert run.states() == {"wait": "up_for_reschedule"}
+    assert "there is no workflow `later`" in run.log("wait")
+
+
+def test_a_sensor_that_checks_for_the_other_dag_does_not_wait(engine, start):
+    run = start('ExternalTaskSensor(task_id="wait", external_dag_id="later", check_existence=True, retries=0)')
+    assert run.states() == {"wait": "failed"}
+
+
 def test_a_sensor_waits_for_the_other_dag(engine, start):
     run = start(
         'ExternalTaskSensor(task_id="wait", external_dag_id="target", external_task_id="work", mode="reschedule")'

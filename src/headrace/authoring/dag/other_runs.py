@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from headrace.authoring.asking import Engine
 from headrace.authoring.dag.context import current_engine
 
+_log = logging.getLogger("airflow.task")
 _IN_AIRFLOW = {"canceled": "failed"}
 """A run or task that was stopped has no word of its own there."""
 
@@ -29,6 +31,16 @@ def state_name(state: str) -> str:
     return _IN_AIRFLOW.get(state, state)
 
 
+def runs_there(engine: Engine, verb: str, **which: Any) -> list[dict[str, Any]]:
+    """What the engine tells about runs of another DAG; a DAG that is not there (yet) has none."""
+    try:
+        runs: list[dict[str, Any]] = engine.ask(verb, **which)
+    except LookupError as error:
+        _log.warning("%s", error)
+        return []
+    return runs
+
+
 class OtherRuns:
     """What `ti` can tell about other DAGs."""
 
@@ -36,7 +48,7 @@ class OtherRuns:
 
     def run_states(self, dag_id: str, logical_dates: Dates = None, run_ids: Ids = None) -> dict[str, str]:
         """Run id → state, for those of the runs that are there."""
-        runs = self._engine.ask("get_runs", workflow=dag_id, **_which(logical_dates, run_ids))
+        runs = runs_there(self._engine, "get_runs", workflow=dag_id, **_which(logical_dates, run_ids))
         return {run["run_key"]: state_name(run["state"]) for run in runs}
 
     def task_state_counts(
@@ -48,7 +60,8 @@ class OtherRuns:
         task_group_id: str | None = None,
     ) -> dict[str, dict[str, dict[str, int]]]:
         """Run id → task id → state → how many, for those of the runs that are there; instances count one by one."""
-        runs = self._engine.ask(
+        runs = runs_there(
+            self._engine,
             "get_task_states",
             workflow=dag_id,
             tasks=None if task_ids is None else list(task_ids),

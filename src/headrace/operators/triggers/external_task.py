@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from headrace.authoring.dag.context import current_engine
-from headrace.authoring.dag.other_runs import state_name
+from headrace.authoring.dag.other_runs import runs_there, state_name
 from headrace.authoring.dag.triggers import BaseTrigger, TriggerEvent
 
 _MODULE = "airflow.providers.standard.triggers.external_task"
@@ -139,7 +139,7 @@ async def _ask(verb: str, **args: Any) -> Any:
     engine = current_engine()
     if engine is None:
         raise RuntimeError("cannot look at other runs here: no trigger is running")
-    return await asyncio.to_thread(engine.ask, verb, **args)
+    return await asyncio.to_thread(runs_there, engine, verb, **args)
 
 
 def _runs(run_ids: list[str] | None, logical_dates: list[datetime] | None) -> dict[str, Any]:
