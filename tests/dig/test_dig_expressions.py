@@ -65,7 +65,7 @@ def test_one_text(template, text):
 @pytest.mark.parametrize(
     ("template", "message"),
     [
-        ("${missing}", "could not evaluate `${missing}` of `text`: ReferenceError: missing is not defined"),
+        ("${missing}", "could not evaluate `${missing}` of `text:1`: ReferenceError: missing is not defined"),
         ("${missing.x}", "ReferenceError: missing is not defined"),
         ("${map.missing.x}", "TypeError: "),
         ("${ }", "SyntaxError: "),

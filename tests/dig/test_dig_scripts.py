@@ -129,7 +129,8 @@ def test_secrets_are_filled_in_and_masked(project, capfd):
     assert project.run(text).outcome == "success"
     assert capfd.readouterr().out == "hunter2 <hunter2>\n"
     assert project.answers.masked == ["hunter2", "hunter2"]
-    assert project.run("+t: {sh>: 'echo ${secret:nope}'}").error.message == "the project has no secret `nope`"
+    message = project.run("+t: {sh>: 'echo ${secret:nope}'}").error.message
+    assert message.startswith("the project has no secret `nope`\nhint: `headrace secrets --project PROJECT --set nope`")
 
 
 @pytest.mark.parametrize(

@@ -152,6 +152,13 @@ def test_mistakes_in_queries(pg, options, message):
     assert message in pg(f"pg>: {{data: SELECT 1}}, {options}").error.message
 
 
+def test_what_cannot_be_evaluated_is_found_in_its_file(project):
+    project.write("queries/daily.sql", "SELECT 1\n  -- ${session_date}\n  FROM ${tabel}\n")
+    message = project.run("+t: {pg>: queries/daily.sql}", params={"table": "t"}).error.message
+    assert "could not evaluate `${tabel}` of `queries/daily.sql:3`: ReferenceError" in message
+    assert "did you mean `table`?" in message
+
+
 def test_a_query_needs_a_database(project):
     message = project.run("+t: {pg>: {data: SELECT 1}}").error.message
     assert message == "parameter `host` or secret `pg.host` is required but not set"

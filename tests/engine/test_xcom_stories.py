@@ -279,4 +279,4 @@ def test_dig_tasks_get_secrets_under_other_names(engine):
     engine.settle()
     states = {name.rpartition("+")[2]: state for name, state in run.states().items() if "^" not in name}
     assert states == {"renamed": "success", "exact": "success", "inherited": "success", "missing": "failed"}
-    assert run.error("+missing") == "the project has no secret `pg.password`"
+    assert run.error("+missing").startswith("the project has no secret `pg.password`\nhint: `headrace secrets")

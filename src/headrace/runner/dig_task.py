@@ -130,7 +130,7 @@ def _job(file: DigFile, request: TaskRequest, values: dict[str, Any], channel: C
         place=node.place,
         channel=SecretScope(channel, names) if isinstance(names, dict) else channel,
         run=request.run,
-        render=lambda text: _evaluator.render(text, values, request.run.timezone),
+        render=lambda text, name="text": _evaluator.render(text, values, request.run.timezone, name),
         revision=request.source.revision,
         identity=_identity(request),
         own_keys=tuple(node.config),

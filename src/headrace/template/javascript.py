@@ -166,10 +166,17 @@ class Evaluator:
         with local_zone(timezone):
             return _Evaluation(self, dict(params), names).top_level(merged, UNEVALUATED_KEYS | verbatim)
 
-    def render(self, text: str, params: Mapping[str, Any], timezone: str = "UTC") -> str:
-        """One text, with parameters that are evaluated already."""
+    def render(self, text: str, params: Mapping[str, Any], timezone: str = "UTC", name: str = "text") -> str:
+        """One text, with parameters that are evaluated already. What cannot be evaluated is told with name and line."""
+        evaluation, rendered, line = _Evaluation(self, dict(params)), "", 1
         with local_zone(timezone):
-            return str(_Evaluation(self, dict(params)).value(text, None, "text"))
+            for part in split(text):
+                if isinstance(part, str):
+                    rendered, line = rendered + part, line + part.count("\n")
+                else:
+                    rendered += evaluation.expression(part, None, f"{name}:{line}")
+                    line += part.source.count("\n")
+        return rendered
 
     def call(self, action: str, argument: Any, source: str = "") -> Any:
         """One step of the engine, for the expression `source`. Raises ExpressionError with the engine's own words."""
@@ -224,7 +231,7 @@ class _Evaluation:
             return value
         if isinstance(value, str):
             return "".join(
-                part if isinstance(part, str) else self._expression(part, siblings, path) for part in split(value)
+                part if isinstance(part, str) else self.expression(part, siblings, path) for part in split(value)
             )
         if isinstance(value, list):
             return [self.value(item, siblings, f"{path}[{index}]") for index, item in enumerate(value)]
@@ -236,7 +243,7 @@ class _Evaluation:
             evaluated[key] = item if key in UNEVALUATED_KEYS else self.value(item, evaluated, f"{path}.{key}")
         return evaluated
 
-    def _expression(self, expression: Expression, siblings: dict[str, Any] | None, path: str) -> str:
+    def expression(self, expression: Expression, siblings: dict[str, Any] | None, path: str) -> str:
         try:
             if not self._is_loaded:
                 self._evaluator.call("begin", self._scope)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, Protocol, TypeVar, overload
 
 from headrace.authoring.dig import as_boolean, as_integer, as_map, as_seconds, as_text
 from headrace.definition import Place, Retry
@@ -44,6 +44,14 @@ class OperatorError(HeadraceError):
         self.type_name = type_name or type(self).__name__
         self.detail = detail
         """The user's own traceback, if there is one."""
+
+
+def no_secret(*names: str) -> OperatorError:
+    """The project has none of these secrets."""
+    return OperatorError(
+        f"the project has no secret {' or '.join(f'`{name}`' for name in names)}",
+        hint=f"`headrace secrets --project PROJECT --set {names[0]}` sets it",
+    )
 
 
 class PollAgain(Exception):
@@ -126,6 +134,12 @@ class Params:
         return self.read(key, lambda value: value, None)
 
 
+class Render(Protocol):
+    def __call__(self, text: str, name: str = "text") -> str:
+        """The text with its `${…}` evaluated; `name` says in messages which text it was."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """One call of an operator."""
@@ -143,7 +157,7 @@ class Job:
     channel: Channel
     run: RunContext
     """The run that the task belongs to."""
-    render: Callable[[str], str]
+    render: Render
     """Evaluates the `${…}` of a text that is not among the parameters, such as that of a file."""
     revision: str = ""
     """Digest of the file's revision."""
@@ -163,7 +177,7 @@ class Job:
     def required_secret(self, *names: str) -> str:
         value = self.secret(*names)
         if value is None:
-            raise OperatorError(f"the project has no secret {' or '.join(f'`{name}`' for name in names)}")
+            raise no_secret(*names)
         return value
 
 

@@ -13,7 +13,7 @@ from headrace.operators.dig.contract import Job, OperatorError, Outcome, Params
 from headrace.operators.dig.environment import own_variables, process_environment
 from headrace.operators.dig.secret_references import filled_in
 from headrace.operators.dig.shell import run_program
-from headrace.operators.dig.texts import file_text
+from headrace.operators.dig.texts import rendered_file
 
 
 def run_embulk(job: Job) -> Outcome:
@@ -36,7 +36,7 @@ def _config(job: Job, params: Params) -> Any:
     name = params.raw("_command")
     if name is None or isinstance(name, dict):
         return name or params.read("config", as_map)
-    text = job.render(file_text(job, params.text("_command")))
+    text = rendered_file(job, params.text("_command"))
     try:
         config = yaml.safe_load(text)
     except yaml.YAMLError as error:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from headrace.handoff import Channel
-from headrace.operators.dig.contract import OperatorError
+from headrace.operators.dig.contract import no_secret
 from headrace.operators.dig.secret_lookup import find_secret
 
 _REFERENCE = re.compile(r"\$\{secret:([^}]*)\}")
@@ -31,5 +31,5 @@ def filled_in(value: Any, channel: Channel) -> Any:
 def _secret(name: str, channel: Channel) -> str:
     value = find_secret(channel, name)
     if value is None:
-        raise OperatorError(f"the project has no secret `{name}`")
+        raise no_secret(name)
     return value

@@ -13,7 +13,7 @@ from headrace.operators.dig.aws_signing import keys_for
 from headrace.operators.dig.contract import Job, OperatorError, Outcome, Params
 from headrace.operators.dig.secret_references import fill_in_secrets, filled_in
 from headrace.operators.dig.td_client import TdClient, finished_job, last_job
-from headrace.operators.dig.texts import file_text
+from headrace.operators.dig.texts import rendered_file
 
 _FILES = (".yml", ".yaml")
 
@@ -79,7 +79,7 @@ def _load_config(job: Job, params: Params, name: str | None) -> Any:
     if name is None:
         return filled_in(params.read("config", as_map), job.channel)
     try:
-        config = yaml.safe_load(job.render(file_text(job, name)))
+        config = yaml.safe_load(rendered_file(job, name))
     except yaml.YAMLError as error:
         raise OperatorError(f"`{name}` is not valid YAML: {error}") from None
     return filled_in(config, job.channel)

@@ -17,7 +17,12 @@ def text_of(job: Job, params: Params, alternative: str) -> str:
         if set(command) != {"data"}:
             raise OperatorError(f"expected `{job.operator}>` to name a file or to be `{{data: text}}`")
         return Params(command, job.operator).read("data", as_text)
-    return job.render(file_text(job, params.text("_command")))
+    return rendered_file(job, params.text("_command"))
+
+
+def rendered_file(job: Job, name: str) -> str:
+    """The text of a file of the project, evaluated."""
+    return job.render(file_text(job, name), name)
 
 
 def file_text(job: Job, name: str) -> str:
