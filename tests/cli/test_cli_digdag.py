@@ -261,3 +261,9 @@ def test_a_workflow_may_be_named_by_its_name_and_from_anywhere(headrace, folder,
     parsing = Parsing(arguments[0], ParserSettings(), *arguments[2:])
     assert [workflow.name for workflow in parsing.result().workflows] == ["main"]
     assert parsing.root == headrace.folder / "flows"
+
+
+def test_a_workflow_is_checked_by_its_name(headrace):
+    headrace.write("main.dig", "+a: {echo>: here}\n")
+    for arguments in (("flows/main",), ("main", "--project", "flows"), ("main.dig", "--project", "flows")):
+        assert headrace("check", *arguments).out.endswith("main.dig: workflow `main`: 1 task, no schedule\n")

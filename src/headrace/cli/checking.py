@@ -11,6 +11,7 @@ import msgspec
 
 from headrace.actions.params import check_params, settled
 from headrace.authoring import language_of
+from headrace.cli.parsing import found_file
 from headrace.definition import Workflow, digest
 from headrace.errors import LoadError, UsageError
 from headrace.projects import Discovery, ParsedFile, SourceError, find_files, parse_files
@@ -27,11 +28,14 @@ class Checked(NamedTuple):
     parsed: ParsedFile
 
 
-def check_paths(paths: Iterable[str], settings: ParserSettings) -> Iterator[Checked]:
-    """Load every file that is named or lies in a named folder, in the order in which they were named."""
+def check_paths(paths: Iterable[str], project: str, settings: ParserSettings) -> Iterator[Checked]:
+    """Load every file that is named or lies in a named folder, in the order in which they were named.
+
+    A file may be named relative to the project's folder, and a `.dig` file without its suffix.
+    """
     discovery = Discovery(settings.safe_mode, settings.ignore_syntax)
     for path in paths:
-        folder = Path(path)
+        folder = Path(path) if Path(path).is_dir() else found_file(path, Path(project))
         if folder.is_dir():
             yield from _load(folder, find_files(folder, discovery), settings)
         elif folder.is_file():

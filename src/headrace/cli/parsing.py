@@ -81,19 +81,20 @@ class Parsing:
 
 
 def _found(file: str, root: Path | None) -> Path:
-    """A file as people name it: relative to where they are or to its project, perhaps without its suffix."""
-    if root is not None and not root.is_dir():
+    """A file as people name it; below the project's folder, if that is given."""
+    if root is None:
+        return Path(os.path.abspath(found_file(file, Path.cwd())))
+    if not root.is_dir():
         raise LoadError(f"expected `--project` to be a folder, but `{root}` is none")
-    for name in (file, f"{file}{_WORKFLOW_SUFFIX}"):
-        for path in _places(name, root):
-            if path.is_file() and (root is None or path.is_relative_to(root)):
-                return path
-    return _places(file, root)[-1]
+    path = Path(os.path.abspath(found_file(file, root)))
+    return path if path.is_relative_to(root) else root / file
 
 
-def _places(name: str, root: Path | None) -> list[Path]:
-    folders = [Path.cwd()] if root is None else [Path.cwd(), root]
-    return [Path(os.path.abspath(folder / name)) for folder in folders]
+def found_file(file: str, root: Path) -> Path:
+    """A file as people name it: relative to its project or to where they are, perhaps without its suffix."""
+    names = (file, f"{file}{_WORKFLOW_SUFFIX}")
+    paths = [path for name in names for path in (root / name, Path(name))]
+    return next((path for path in paths if path.is_file()), Path(file))
 
 
 def choose(parsed: ParsedFile, name: str | None) -> Workflow:

@@ -19,7 +19,7 @@ from headrace.settings import load_settings
 
 @click.command("check")
 @click.argument("paths", nargs=-1, metavar="[FILES]...")
-@click.option("--project", default=".", metavar="DIR", help="The folder that is loaded without FILES.")
+@click.option("--project", default=".", metavar="DIR", help="The folder of FILES, which is loaded without any.")
 @params_option
 @params_file_option
 @json_option
@@ -38,7 +38,7 @@ def command(
     if all of them are fine, else with 1.
     """
     given = given_params(context, params, params_file)
-    files = [with_params(one, given) for one in check_paths(paths or (project,), load_settings().parser)]
+    files = [with_params(one, given) for one in check_paths(paths or (project,), project, load_settings().parser)]
     given = _shown(given, files)
     if as_json:
         print_json({"files": [describe(one) for one in files], "params": given})
