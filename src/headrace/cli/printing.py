@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from headrace.cli.cells import cut, padded, width
 from headrace.clock import from_micros, iso
 
 _NARROWEST = 8
@@ -23,11 +24,11 @@ def print_json(document: Any) -> None:
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Columns that fit the terminal; the widest ones are cut first. Elsewhere 80 columns, nothing is cut."""
     texts = [["" if cell is None else str(cell).replace("\n", " ") for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(headers, *texts, strict=True)]
+    widths = [max(map(width, column)) for column in zip(headers, *texts, strict=True)]
     if sys.stdout.isatty():
         _narrow(widths, shutil.get_terminal_size((80, 24)).columns)
     for row in [[header.upper() for header in headers], *texts]:
-        click.echo("  ".join(_fit(cell, width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        click.echo("  ".join(map(_fit, row, widths)).rstrip())
 
 
 def instant(micros: int | None) -> str | None:
@@ -45,5 +46,5 @@ def _narrow(widths: list[int], total: int) -> None:
         widths[widths.index(max(widths))] -= 1
 
 
-def _fit(text: str, width: int) -> str:
-    return text.ljust(width) if len(text) <= width else text[: width - 1] + "…"
+def _fit(text: str, columns: int) -> str:
+    return padded(text if width(text) <= columns else cut(text, columns - 1) + "…", columns)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol, TextIO
 
 from headrace.actions.wording import duration, span
+from headrace.cli.cells import cut, padded, shortened
 from headrace.store import RunRow, TaskRow
 
 _ENDED = ("success", "failed", "skipped", "upstream_failed", "canceled", "removed")
@@ -102,7 +103,7 @@ class Live:
         columns = _columns()
         back = f"\x1b[{len(self._lines)}A\r" if self._lines else "\r"
         said = "".join(f"{line}\x1b[K\n" for line in above.splitlines())
-        body = "".join(f"{line[: columns - 1]}\x1b[K\n" for line in lines)
+        body = "".join(f"{cut(line, columns - 1)}\x1b[K\n" for line in lines)
         self._stream.write(f"{back}{said}{body}\x1b[J")
         self._stream.flush()
         self._lines = lines
@@ -128,14 +129,8 @@ def _line(task: TaskRow, columns: int = 80) -> str:
     again = f"try {task.try_number}" if task.try_number > 1 else ""
     # Where there is little room the name is cut, and what comes after the state falls off.
     width = max(_SHORTEST_NAME, min(_NAME_WIDTH, columns - _STATE_WIDTH - _TIME_WIDTH - 5))
-    return f"  {_short(task.name, width):<{width}}  {task.state:<{_STATE_WIDTH}}{took:>{_TIME_WIDTH}}  {again}".rstrip()
-
-
-def _short(name: str, width: int) -> str:
-    """The beginning and the end of a long name."""
-    if len(name) <= width:
-        return name
-    return f"{name[: (width - 1) // 2]}…{name[-(width // 2) :]}"
+    name = padded(shortened(task.name, width), width)
+    return f"  {name}  {task.state:<{_STATE_WIDTH}}{took:>{_TIME_WIDTH}}  {again}".rstrip()
 
 
 def _counts(tasks: Sequence[TaskRow]) -> str:
