@@ -347,3 +347,11 @@ def test_py_under_another_python(project, code, capfd):
     assert failed.error.message == (
         "Python command failed with code 1: Method 'go' requires parameter 'a' but not set (TypeError)"
     )
+
+
+def test_an_exception_under_another_python_is_told_once_and_without_our_frames(project, code, capfd):
+    module = code("def go(): deep()\ndef deep(): raise KeyError('k')")
+    failed = project.run(f"+t: {{py>: {module}.go, python: {sys.executable}}}").error
+    assert failed.message == "Python command failed with code 1: 'k' (KeyError)"
+    assert failed.traceback.count("File ") == 2 and failed.traceback.endswith("KeyError: 'k'")
+    assert capfd.readouterr().err == "", "whoever runs the task writes it to the log"

@@ -84,9 +84,8 @@ def test_an_exception_is_told_with_its_lines_and_without_ours(run, capfd):
     failed = run("broken").error
     assert failed.message == "Ruby command failed with code 1: no: ümlaut (ArgumentError)"
     assert failed.type == "ArgumentError"
-    output = capfd.readouterr()
-    assert output.out == "about to break\n"
-    first, second = output.err.splitlines()
+    assert capfd.readouterr().out == "about to break\n"
+    first, second = failed.traceback.splitlines()
     assert "jobs.rb:29:in " in first and first.endswith(": no: ümlaut (ArgumentError)")
     assert second.startswith("\tfrom ") and "jobs.rb:27:in " in second
 

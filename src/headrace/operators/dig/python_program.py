@@ -163,6 +163,13 @@ def _as_json(value: Any) -> Any:
         raise TypeError(f"parameters must be made of JSON values: {error}") from None
 
 
+def _users_part(trace: types.TracebackType | None) -> types.TracebackType | None:
+    """A traceback without the frames of this file."""
+    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    return trace
+
+
 def main(command: str, source: str, target: str) -> int:
     """Run one command with parameters from a file, and write what it leaves behind to another one."""
     del sys.path[0]
@@ -180,9 +187,8 @@ def main(command: str, source: str, target: str) -> int:
             "store_params": env.store_params,
         }
     except Exception as error:
-        traceback.print_exc()
-        frames = traceback.format_tb(error.__traceback__)
-        result = {"error": {"class": type(error).__name__, "message": str(error), "backtrace": frames}}
+        lines = traceback.format_exception(type(error), error, _users_part(error.__traceback__))
+        result = {"error": {"class": type(error).__name__, "message": str(error), "backtrace": lines}}
     with open(target, "w", encoding="utf-8") as stream:
         json.dump(result, stream)
     return 1 if "error" in result else 0

@@ -155,15 +155,16 @@ class HeadraceCommand
   end
 end
 
-# Tells of an exception without the lines of this file: all of it in the log, a sentence in the result.
+# Tells of an exception without the lines of this file: a sentence, and for the log what Ruby would have printed.
 def headrace_failure(error)
   lines = (error.backtrace || []).reject { |line| line.start_with?("#{__FILE__}:") }
   message = error.is_a?(SystemExit) && error.message == 'exit' ? 'called exit' : error.message
-  sentence = message.lines.first.to_s.chomp
+  sentence, *more = message.lines.map(&:chomp)
   # Ruby shows the line that raised a NameError below its message. If that is one of ours, it helps nobody.
-  shown = lines.first.equal?(error.backtrace&.first) ? "#{lines.first}: #{message}" : sentence
-  warn "#{shown} (#{error.class})", *lines.drop(1).map { |line| "\tfrom #{line}" }
-  { error: { class: error.class.name, message: sentence, backtrace: lines } }
+  is_theirs = lines.first.equal?(error.backtrace&.first)
+  shown = ["#{"#{lines.first}: " if is_theirs}#{sentence} (#{error.class})", *(more if is_theirs)]
+  shown += lines.drop(is_theirs ? 1 : 0).map { |line| "\tfrom #{line}" }
+  { error: { class: error.class.name, message: sentence.to_s, backtrace: shown } }
 end
 
 library, command, source, target = ARGV

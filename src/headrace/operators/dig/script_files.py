@@ -29,7 +29,7 @@ def run_with_files(
     raise OperatorError(
         f"{language} command failed with code {code}{reason}",
         type_name=error.get("class"),
-        detail="\n".join(error.get("backtrace") or ()),
+        detail="\n".join(str(line).rstrip("\n") for line in error.get("backtrace") or ()),
     )
 
 
