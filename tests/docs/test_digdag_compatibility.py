@@ -1,7 +1,8 @@
-"""The page about Digdag names tests that exist and states as they are."""
+"""The page about Digdag names tests that exist, states as they are, and figures that the recorded data has."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -28,3 +29,10 @@ def test_the_table_of_states_is_complete():
     for state in State:
         assert state in here[digdag_state(state).name]
         assert state in here[digdag_state(state, failed_below=True).name]
+
+
+def test_figures_are_those_of_the_recorded_data():
+    records = json.loads((TESTS / "differential" / "recorded_digdag.json").read_text())
+    tasks = sum(len(record.get("tasks", ())) for record in records)
+    assert f"{len(records)} workflows" in PAGE.read_text()
+    assert f"{round(tasks, -2):,} tasks" in PAGE.read_text()
