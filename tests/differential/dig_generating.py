@@ -22,6 +22,12 @@ def generate(seed: int) -> tuple[str, str]:
     return f"{theme}_{seed}", yaml.safe_dump(body, sort_keys=False, width=110)
 
 
+def generate_resumed(seed: int) -> tuple[str, str]:
+    """A workflow in which something often fails at first, to be resumed."""
+    body = _Author(random.Random(seed), "resumed").write()
+    return f"resumed_{seed}", yaml.safe_dump(body, sort_keys=False, width=110)
+
+
 def generate_many(first: int, count: int) -> Iterator[tuple[str, str]]:
     """One workflow for each seed."""
     return (generate(seed) for seed in range(first, first + count))
@@ -103,7 +109,7 @@ class _Author:
     def _work(self) -> Body:
         operator = "plain>" if self._chance(0.15) else "work>"
         body: Body = {operator: "fail" if self._chance(0.12 if self._theme != "parameters" else 0.04) else "ok"}
-        if self._about("retries") and self._chance(0.35):
+        if (self._about("retries") or self._theme == "resumed") and self._chance(0.35):
             body["fails"] = self._dice.randint(1, 3)
         elif self._chance(0.08):
             body["polls"] = self._dice.randint(1, 2)
@@ -170,7 +176,7 @@ class _Author:
         }
 
     def _about(self, theme: str) -> bool:
-        return self._theme in (theme, "everything")
+        return self._theme in (theme, "everything") or (self._theme == "resumed" and theme in ("order", "parameters"))
 
     def _chance(self, probability: float) -> bool:
         return self._dice.random() < probability

@@ -18,11 +18,16 @@ PARAMS = {
 
 
 def traps() -> Iterator[dict[str, Any]]:
-    """The projects: `id`, `files` and perhaps `params`."""
+    """The projects: `id`, `files` and perhaps `params` and `resumed`."""
     tables = {f"expressions_{name}": _table(lines) for name, lines in _read("expressions.yaml").items()}
     for name, text in (_read("by_hand.yaml") | tables).items():
         files = text if isinstance(text, dict) else {f"{name}.dig": text}
-        yield {"id": name, "files": files} | ({"params": PARAMS[name]} if name in PARAMS else {})
+        project = {"id": name, "files": files}
+        if name in PARAMS:
+            project["params"] = PARAMS[name]
+        if name.startswith("resumed_"):
+            project["resumed"] = True
+        yield project
 
 
 def _read(name: str) -> dict[str, Any]:

@@ -17,9 +17,10 @@ OPTIONS = (
 )
 
 Project = dict[str, Any]
-"""`id`, which is also the name of the workflow, `files` by their names, and perhaps `params` of the run."""
+"""`id`, which is also the name of the workflow, `files` by their names, perhaps `params` of the run, and whether it is
+`resumed` if it failed."""
 Outcome = dict[str, Any]
-"""`refused`; or `success`, `tasks`, `upstream` and `story`."""
+"""`refused`; or `success`, `tasks`, `upstream` and `story`, and the same of the attempt that resumed it as `then`."""
 
 
 def run(projects: Iterable[Project]) -> Iterator[tuple[str, Outcome]]:
@@ -28,11 +29,9 @@ def run(projects: Iterable[Project]) -> Iterator[tuple[str, Outcome]]:
     with tempfile.TemporaryDirectory(prefix="digdag-") as folder:
         command = _compile(Path(folder))
         answer = subprocess.run(command, input=lines, stdout=subprocess.PIPE, text=True, check=True)
-    for line in answer.stdout.splitlines():
+    for line in answer.stdout.strip().split("\n"):  # not `splitlines`: JSON may hold other ends of lines
         told = json.loads(line)
-        if "refused" not in told and not told["done"]:
-            raise RuntimeError(f"Digdag did not finish {told['id']}: {told}")
-        yield told["id"], ({"refused": _reason(told["refused"])} if "refused" in told else _outcome(told))
+        yield told["id"], ({"refused": _reason(told["refused"])} if "refused" in told else _outcomes(told))
 
 
 def _compile(folder: Path) -> list[str]:
@@ -45,16 +44,7 @@ def _compile(folder: Path) -> list[str]:
     libraries = list_file.read_text().strip()
     sources = [str(path) for path in HARNESS.rglob("*.java")]
     subprocess.run(["javac", "-nowarn", "-cp", libraries, "-d", str(folder), *sources], check=True)
-    limits = "-Dio.digdag.limits.maxAttempts=100000"
-    return [
-        "java",
-        limits,
-        "--add-opens",
-        "java.base/java.lang=ALL-UNNAMED",
-        "-cp",
-        f"{folder}:{libraries}",
-        "RealDigdag",
-    ]
+    return ["java", *OPTIONS, f"-Djava.io.tmpdir={folder}", "-cp", f"{folder}:{libraries}", "RealDigdag"]
 
 
 def _reason(text: str) -> str:
@@ -62,13 +52,19 @@ def _reason(text: str) -> str:
     return " ".join(part for part in text.split() if not part.startswith(tempfile.gettempdir()))
 
 
-def _outcome(told: Outcome) -> Outcome:
+def _outcomes(told: Outcome) -> Outcome:
+    first, *then = [_outcome(attempt, f"+{told['id']}") for attempt in told["attempts"]]
+    return first | ({"then": then[0]} if then else {})
+
+
+def _outcome(told: Outcome, workflow: str) -> Outcome:
     """Tasks are named without the workflow, whose own name is left empty."""
+    if not told["done"]:
+        raise RuntimeError(f"Digdag did not finish {workflow}: {told}")
     live = _live(told["tasks"])
     story: dict[str, list[Any]] = {}
     for entry in told["story"]:
         story.setdefault(entry["task"], []).append(entry["sees"])
-    workflow = f"+{told['id']}"
     return {
         "success": told["success"],
         "tasks": {task["name"].removeprefix(workflow): task["state"] for task in live},

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import real_digdag
-from dig_generating import generate_many
+from dig_generating import generate_many, generate_resumed
 from dig_traps import traps
 from real_digdag import Project
 
@@ -24,9 +24,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--count", type=int, default=240, help="how many random workflows")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--resumed", type=int, default=48, help="how many more, which are resumed")
     parser.add_argument("--out", type=Path, default=HERE / "recorded_digdag.json")
     arguments = parser.parse_args()
-    projects = [*traps(), *_random(arguments.first, arguments.count)]
+    projects = [*traps(), *_random(arguments.first, arguments.count), *_resumed(arguments.resumed)]
     outcomes = dict(real_digdag.run(projects))
     records = [{**project, **outcomes[project["id"]]} for project in projects]
     lines = [json.dumps(record, separators=(",", ":")) for record in records]
@@ -36,6 +37,12 @@ def main() -> None:
 def _random(first: int, count: int) -> Iterator[Project]:
     for name, text in generate_many(first, count):
         yield {"id": name, "files": {f"{name}.dig": text}}
+
+
+def _resumed(count: int) -> Iterator[Project]:
+    for seed in range(count):
+        name, text = generate_resumed(seed)
+        yield {"id": name, "files": {f"{name}.dig": text}, "resumed": True}
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ NESTED = "in Digdag, nested maps see outer parameters unevaluated"
 ALERT = "the alert of a failed workflow goes out whatever its exports are"
 QUOTED = "the error that a handler sees is not evaluated, whatever it quotes"
 OFFSET = "a time zone that is an offset is that of moment, too"
+LOST = "in Digdag, a task is resumed without its subtasks, and what they stored is lost"
+ONCE = "in Digdag, a handler that ran in the attempt before does not run again"
 
 ON_PURPOSE = {
     **dict.fromkeys(("refused_retry-nonsense", "refused_retry-group-nonsense", "refused_retry-without-limit"), EARLY),
@@ -49,6 +52,8 @@ ON_PURPOSE = {
     "scopes_broken-export": ALERT,
     "scopes_error-of-template": QUOTED,
     "scopes_time-zone-offset": OFFSET,
+    **dict.fromkeys(("resumed_loop-done", "resumed_own-export"), LOST),
+    "resumed_error-fails-again": ONCE,
 }
 """Why some workflows end otherwise here; `docs/reference/digdag-compatibility.md` explains it at more length."""
 
@@ -70,6 +75,10 @@ def test_workflows_end_as_in_digdag(engine, theme):
     runs = {record["id"]: start(engine, record) for record in records}
     finish(engine, runs)
     found = {record["id"]: compare(engine, record, runs[record["id"]]) for record in records}
+    again = {record["id"]: resume(engine, record["id"], runs[record["id"]]) for record in records if "then" in record}
+    finish(engine, runs)
+    for record in (record for record in records if "then" in record):
+        found[record["id"]] += differences(f"{record['id']} resumed", record["then"], again[record["id"]]())
     assert [line for name, lines in found.items() if name not in ON_PURPOSE for line in lines] == []
     assert [name for name, lines in found.items() if name in ON_PURPOSE and not lines] == []
 
@@ -91,29 +100,39 @@ def finish(engine: Engine, runs: dict[str, Run | str]) -> None:
         engine.settle()
 
 
+def resume(engine: Engine, workflow: str, run: Run) -> Callable[[], dict[str, Any]]:
+    """Try again what failed; what is returned tells how that ended."""
+    calls_before = len(read_calls(engine, workflow))
+    run.retry()
+    return lambda: outcome(engine, workflow, run, calls_before)
+
+
 def compare(engine: Engine, record: dict[str, Any], run: Run | str) -> list[str]:
     """What is different, in sentences."""
-    ours = {"refused": run} if isinstance(run, str) else outcome(engine, record["id"], run)
-    if "refused" in record or "refused" in ours:
-        same = "refused" in record and "refused" in ours
-        return [] if same else [f"{record['id']}: {ours.get('refused')}, in Digdag {record.get('refused')}"]
-    lines = [] if ours["success"] == record["success"] else [f"{record['id']}: success is {ours['success']} here"]
+    if "refused" in record or isinstance(run, str):
+        same = "refused" in record and isinstance(run, str)
+        return [] if same else [f"{record['id']}: {run}, in Digdag {record.get('refused')}"]
+    return differences(record["id"], record, outcome(engine, record["id"], run))
+
+
+def differences(name: str, theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
+    lines = [] if ours["success"] == theirs["success"] else [f"{name}: success is {ours['success']} here"]
     for part in ("tasks", "upstream", "story"):
         lines += [
-            f"{record['id']}: {part} of {name}: {ours[part].get(name)}, in Digdag {record[part].get(name)}"
-            for name in sorted({*ours[part], *record[part]})
-            if ours[part].get(name) != record[part].get(name)
+            f"{name}: {part} of {task}: {ours[part].get(task)}, in Digdag {theirs[part].get(task)}"
+            for task in sorted({*ours[part], *theirs[part]})
+            if ours[part].get(task) != theirs[part].get(task)
         ]
-    return lines + [f"{record['id']}: {line}" for line in out_of_order(record["upstream"], ours["order"])]
+    return lines + [f"{name}: {line}" for line in out_of_order(theirs["upstream"], ours["order"])]
 
 
-def outcome(engine: Engine, workflow: str, run: Run) -> dict[str, Any]:
+def outcome(engine: Engine, workflow: str, run: Run, calls_before: int = 0) -> dict[str, Any]:
     """How a run ended, as `real_digdag` tells it of Digdag; and the names of its tasks in the order of their calls."""
     with engine.store.read() as tx:
         tasks, edges = list_tasks(tx, run.attempt_id), list_edges(tx, run.attempt_id)
     states = digdag_states(tasks)
     names = {task.id: task.key.removeprefix(f"+{workflow}") for task in tasks}
-    calls = read_calls(engine.folder / "project" / f"{workflow}.jsonl", workflow)
+    calls = read_calls(engine, workflow)[calls_before:]
     return {
         "success": run.state == "success",
         "tasks": {names[task.id]: states[task.id].label for task in tasks},
@@ -127,8 +146,9 @@ def outcome(engine: Engine, workflow: str, run: Run) -> dict[str, Any]:
     }
 
 
-def read_calls(file: Path, workflow: str) -> list[tuple[str, Any]]:
+def read_calls(engine: Engine, workflow: str) -> list[tuple[str, Any]]:
     """Each call of an operator: the task, and what it saw."""
+    file = engine.folder / "project" / f"{workflow}.jsonl"
     entries = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
     return [(entry["task"].removeprefix(f"+{workflow}"), entry["sees"]) for entry in entries if "task" in entry]
 
@@ -153,6 +173,7 @@ def test_records_cover_what_workflows_are_made_of():
     states = Counter(state for record in RECORDED for state in record.get("tasks", {}).values())
     assert len(RECORDED) >= 400
     assert sum("refused" in record for record in RECORDED) > 40
+    assert sum("then" in record for record in RECORDED) > 40
     assert min(states[state] for state in ("success", "error", "group_error", "blocked")) > 100
     for word in ("_parallel", "_background", "_after", "_error", "_check", "_retry", "_export", "_disable", "_do"):
         assert text.count(f"{word}:") > 20, word

@@ -72,7 +72,7 @@ def test_stores_follow_after_edges(echoed):
         +d: {echo>: "${x}=${typeof y}", _after: [+a]}
         +e: {echo>: "${x}=${y}", _after: [+a, +c]}
         +f: {echo>: "${x}=${y}", _after: [+b, +e]}
-    """) == {"+d": "a=undefined", "+e": "a=c", "+f": "b=c"}
+    """) == {"+d": "a=undefined", "+e": "a=c", "+f": "a=c"}
 
 
 def test_an_inner_export_wins_over_earlier_stores_and_loses_against_inner_ones(echoed):
@@ -189,6 +189,23 @@ def test_a_try_that_failed_stores_nothing(echoed):
           +a: {py>: param_steps.fail, value: gone}
           _error: {echo>: "lost=${typeof lost}"}
     """) == {"+g^error": "lost=undefined"}
+
+
+def test_a_generated_task_that_is_resumed_has_stored_what_it_did(tmp_path):
+    engine = Engine(tmp_path)
+    engine.write("param_steps.py", STORE)
+    run = engine.start_dig("""
+        +l:
+          loop>: 1
+          _do:
+            +a: {py>: param_steps.put, key: x, value: stored}
+            +b: {fail>: "x is ${x}"}
+    """)
+    engine.settle()
+    run.retry()
+    engine.settle()
+    assert (run.tries("+a"), run.error("+b")) == ([], "x is stored")
+    engine.close()
 
 
 def test_a_generation_that_was_replaced_has_stored_nothing(echoed):

@@ -36,6 +36,23 @@ def test_what_is_below_an_earlier_task_counts_as_well_in_file_order():
     assert layers(positions, {4: stored(x=4), 3: stored(x=3), 2: stored(x=2)}).visible(5) == {"x": 4}
 
 
+def test_what_a_task_generated_is_in_its_place_though_it_is_younger():
+    positions = {
+        1: Position(None),
+        2: Position(1),
+        3: Position(2),
+        4: Position(2),
+        5: Position(1, (2,)),
+        6: Position(3),
+    }
+    assert layers(positions, {6: stored(x="generated"), 4: stored(x="written")}).visible(5) == {"x": "written"}
+
+
+def test_what_an_upstream_task_waits_for_comes_right_before_it():
+    positions = {1: Position(None), 2: Position(1), 3: Position(1), 4: Position(1, (2,)), 5: Position(1, (3, 4))}
+    assert layers(positions, {2: stored(x=2), 3: stored(x=3)}).visible(5) == {"x": 2}
+
+
 def test_exports_go_down_and_stores_of_the_parent_win_over_them():
     positions = {1: Position(None), 2: Position(1), 3: Position(2)}
     left = {2: Left(exported={"a": "exported", "b": "exported"}, store={"b": "stored"})}
@@ -49,6 +66,12 @@ def test_one_that_looks_back_sees_all_siblings_before_it():
     left = {2: stored(x=2), 3: stored(y=3), 5: stored(z=5)}
     assert layers(positions, left, looking_back={4}).visible(5) == {"x": 2, "y": 3}
     assert layers(positions, left).visible(5) == {}
+
+
+def test_one_that_looks_back_sees_stores_over_its_own_export():
+    positions = {1: Position(None), 2: Position(1), 3: Position(1)}
+    found = layers(positions, {2: stored(x=2)}, exports={3: {"x": 3, "y": 3}}, looking_back={3})
+    assert found.visible(3) == {"x": 2, "y": 3}
 
 
 def test_questions_do_not_disturb_each_other():

@@ -75,7 +75,7 @@ class Layers:
         return merge(self._with_stores(params, task_id), node.export)
 
     def _with_stores(self, params: Params, task_id: int) -> Params:
-        """The parameters and, over them, the stores of everything before a task, in file order."""
+        """The parameters and, over them, the stores of everything before a task."""
         for earlier in self._before(task_id):
             for one in self._stored.get(earlier, ()):
                 _apply_store(params, self._left[one])
@@ -92,18 +92,22 @@ class Layers:
         return self._inside[task_id]
 
     def _before(self, task_id: int) -> list[int]:
-        """Everything that it waits for, directly or not. Ids follow the file, so their order is the file's."""
+        """Everything that it waits for, directly or not: first what the first of them waits for, then that one."""
         if self._node_of(task_id).sees_siblings:
             siblings = self._siblings(self._positions[task_id].parent_id)
             return [sibling for sibling in siblings if sibling < task_id]
+        found: list[int] = []
         seen: set[int] = set()
-        pending = list(self._positions[task_id].upstream)
+        pending = [(one, False) for one in sorted(self._positions[task_id].upstream, reverse=True)]
         while pending:
-            current = pending.pop()
-            if current not in seen and current in self._positions:
+            current, is_next = pending.pop()
+            if is_next:
+                found.append(current)
+            elif current not in seen and current in self._positions:
                 seen.add(current)
-                pending += self._positions[current].upstream
-        return sorted(seen)
+                pending.append((current, True))
+                pending += [(one, False) for one in sorted(self._positions[current].upstream, reverse=True)]
+        return found
 
     def _siblings(self, parent_id: int | None) -> list[int]:
         if self._children is None:
@@ -113,14 +117,20 @@ class Layers:
         return self._children.get(parent_id, [])
 
     def _stored_below(self) -> dict[int, list[int]]:
-        """For each task those that have stored something, of itself and of all below it, in file order."""
+        """For each task those that have stored something, of itself and of all below it, as they are in the tree."""
         stored: dict[int, list[int]] = {}
-        for task_id in sorted(self._left):
-            above: int | None = task_id if task_id in self._positions else None
-            while above is not None:
-                stored.setdefault(above, []).append(task_id)
-                above = self._positions[above].parent_id
+        # Ids follow the file among siblings only: what a task generates is younger than everything in the file.
+        for path in sorted(self._path(task_id) for task_id in self._left if task_id in self._positions):
+            for above in path:
+                stored.setdefault(above, []).append(path[-1])
         return stored
+
+    def _path(self, task_id: int) -> tuple[int, ...]:
+        """The ids from the root down to a task."""
+        path = [task_id]
+        while (parent_id := self._positions[path[-1]].parent_id) is not None:
+            path.append(parent_id)
+        return tuple(reversed(path))
 
 
 def _apply_store(params: Params, left: Left) -> None:

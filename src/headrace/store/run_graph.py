@@ -400,6 +400,8 @@ class RunGraph:
         plan = self.plan(attempt.id)
         carried = find_carried_over(self._tx, attempt, plan, tasks, nodes, self.new_ids)
         self.add(carried.tasks, carried.edges)
+        if carried.value_copies():
+            self.note_stores([attempt.id])
         for task in carried.resumed:
             self.touch(task)
         return carried.resumed

@@ -19,9 +19,9 @@ final class Diary {
         entries.computeIfAbsent(request.getAttemptId(), id -> new ArrayList<>()).add(entry);
     }
 
-    /** Count a failure on purpose; returns how many there were before. */
+    /** Count a failure on purpose; returns how many there were before, in earlier attempts, too. */
     synchronized int fail(TaskRequest request) {
-        return failures.merge(request.getAttemptId() + request.getTaskName(), 1, Integer::sum) - 1;
+        return failures.merge(request.getSessionId() + request.getTaskName(), 1, Integer::sum) - 1;
     }
 
     synchronized List<ObjectNode> of(long attempt) {

@@ -15,8 +15,10 @@ import io.digdag.core.archive.ProjectArchiveLoader;
 import io.digdag.core.archive.WorkflowResourceMatcher;
 import io.digdag.core.database.TransactionManager;
 import io.digdag.core.repository.ResourceNotFoundException;
+import io.digdag.core.repository.StoredWorkflowDefinition;
 import io.digdag.core.session.ArchivedTask;
 import io.digdag.core.session.StoredSessionAttemptWithSession;
+import io.digdag.core.session.TaskStateCode;
 import io.digdag.core.workflow.AttemptRequest;
 import io.digdag.core.workflow.WorkflowExecutor;
 import io.digdag.spi.CommandExecutor;
@@ -30,18 +32,19 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Instant;
-import java.util.Collection;
+import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.BooleanSupplier;
 
 /**
  * Runs projects in the engine of a real Digdag, in memory and all at once, and tells how they ended.
  *
- * Reads a JSON object with `id`, `files` and `params` from each line of its input; the workflow is the file called `id`
- * and `.dig`. Writes a line with `id` and either `refused`, why the file is none, or `done`, `success`, `tasks` with an
- * entry for each row of the database, and `story` with one for each call of an operator.
+ * Reads a JSON object with `id`, `files` and perhaps `params` from each line of its input; the workflow is the file called
+ * `id` and `.dig`. If it is `resumed`, what failed is tried again. Writes a line with `id` and either `refused`, why the
+ * file is none, or `attempts`: `done`, `success`, `tasks` with an entry for each row of the database, and `story` with one
+ * for each call of an operator.
  */
 public final class RealDigdag {
     private static final ObjectMapper JSON = new ObjectMapper();
@@ -81,12 +84,17 @@ public final class RealDigdag {
         Diary diary = new Diary();
         DigdagEmbed digdag = embed(diary);
         RealDigdag real = new RealDigdag(digdag, diary);
-        Map<String, Object> started = real.startAll();
-        Instant end = Instant.now().plusSeconds(PATIENCE_SECONDS);
-        digdag.getInjector().getInstance(WorkflowExecutor.class)
-                .runWhile(() -> !real.allDone(started.values()) && Instant.now().isBefore(end));
-        for (Map.Entry<String, Object> entry : started.entrySet()) {
-            out.println(JSON.writeValueAsString(real.transactions.begin(() -> real.told(entry), Exception.class)));
+        WorkflowExecutor executor = digdag.getInjector().getInstance(WorkflowExecutor.class);
+        List<Project> projects = real.startAll();
+        executor.runWhile(real.untilDone(projects));
+        for (Project project : projects) {
+            if (project.isResumed && project.refused == null) {
+                real.transactions.begin(() -> real.resume(project), Exception.class);
+            }
+        }
+        executor.runWhile(real.untilDone(projects));
+        for (Project project : projects) {
+            out.println(JSON.writeValueAsString(real.transactions.begin(() -> real.told(project), Exception.class)));
         }
     }
 
@@ -106,44 +114,92 @@ public final class RealDigdag {
         return (project, scope, key) -> Optional.absent();
     }
 
-    private Map<String, Object> startAll() throws Exception {
-        Map<String, Object> started = new LinkedHashMap<>();
+    /** A project, its workflow in Digdag's database and the attempts to run it, or why there are none. */
+    private static final class Project {
+        final JsonNode given;
+        final boolean isResumed;
+        final List<Long> attempts = new ArrayList<>();
+        LocalSite.StoreWorkflowResult stored;
+        Config params;
+        Exception refused;
+
+        Project(JsonNode given) {
+            this.given = given;
+            this.isResumed = given.path("resumed").asBoolean();
+        }
+
+        String name() {
+            return given.get("id").asText();
+        }
+    }
+
+    private List<Project> startAll() throws Exception {
+        List<Project> projects = new ArrayList<>();
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
-            JsonNode project = JSON.readTree(line);
+            Project project = new Project(JSON.readTree(line));
+            projects.add(project);
             try {
-                Long attempt = transactions.begin(() -> start(project), Exception.class);
-                started.put(project.get("id").asText(), attempt);
+                transactions.begin(() -> start(project), Exception.class);
             } catch (Exception refused) {
-                started.put(project.get("id").asText(), refused);
+                project.refused = refused;
             }
         }
-        return started;
+        return projects;
     }
 
-    private Long start(JsonNode project) throws Exception {
-        Path folder = Files.createTempDirectory("digdag-");
-        for (String file : (Iterable<String>) () -> project.get("files").fieldNames()) {
+    private boolean start(Project project) throws Exception {
+        Path folder = Files.createTempDirectory("project-");
+        JsonNode files = project.given.get("files");
+        for (String file : (Iterable<String>) files::fieldNames) {
             Path path = folder.resolve(file);
             Files.createDirectories(path.getParent());
-            Files.writeString(path, project.get("files").get(file).asText());
+            Files.writeString(path, files.get(file).asText());
         }
-        String name = project.get("id").asText();
-        Config params = configs.fromJsonString(project.has("params") ? project.get("params").toString() : "{}");
-        WorkflowResourceMatcher matcher = WorkflowResourceMatcher.ofSingleFile(folder, folder.resolve(name + ".dig"));
-        ProjectArchive archive = loader.load(folder, matcher, configs.create());
-        LocalSite.StoreWorkflowResult stored =
-                site.storeLocalWorkflowsWithoutSchedule(name, "1", archive.getArchiveMetadata());
-        AttemptRequest request = site.getAttemptBuilder().buildFromStoredWorkflow(
-                stored.getRevision(),
-                stored.getWorkflowDefinitions().get(0),
-                params.set("_project_path", folder.toString()),
-                ScheduleTime.runNow(Instant.parse("2026-02-03T00:00:00Z")));
-        return site.submitWorkflow(request, stored.getWorkflowDefinitions().get(0)).getId();
+        String file = project.name() + ".dig";
+        ProjectArchive archive = loader.load(
+                folder, WorkflowResourceMatcher.ofSingleFile(folder, folder.resolve(file)), configs.create());
+        project.stored = site.storeLocalWorkflowsWithoutSchedule(project.name(), "1", archive.getArchiveMetadata());
+        project.params = configs.create().set("_project_path", folder.toString());
+        if (project.given.has("params")) {
+            project.params.merge(configs.fromJsonString(project.given.get("params").toString()));
+        }
+        return attempt(project, Optional.absent(), Optional.absent(), List.of());
     }
 
-    private boolean allDone(Collection<Object> started) {
-        return started.stream().allMatch(one -> one instanceof Exception || isDone((Long) one));
+    /** Try again with all that had succeeded, as Digdag's server does if it is asked to resume what failed. */
+    private boolean resume(Project project) throws Exception {
+        long failed = project.attempts.get(0);
+        if (site.getSessionStore().getAttemptById(failed).getStateFlags().isSuccess()) {
+            return false;
+        }
+        List<Long> succeeded = new ArrayList<>();
+        for (ArchivedTask task : site.getSessionStore().getTasksOfAttempt(failed)) {
+            if (task.getState() == TaskStateCode.SUCCESS) {
+                succeeded.add(task.getId());
+            }
+        }
+        return attempt(project, Optional.of("again"), Optional.of(failed), succeeded);
+    }
+
+    private boolean attempt(Project project, Optional<String> name, Optional<Long> resumed, List<Long> succeeded)
+            throws Exception {
+        StoredWorkflowDefinition workflow = project.stored.getWorkflowDefinitions().get(0);
+        AttemptRequest request = site.getAttemptBuilder().buildFromStoredWorkflow(
+                project.stored.getRevision(),
+                workflow,
+                project.params,
+                ScheduleTime.runNow(Instant.parse("2026-02-03T00:00:00Z")),
+                name,
+                resumed,
+                succeeded);
+        return project.attempts.add(site.submitWorkflow(request, workflow).getId());
+    }
+
+    private BooleanSupplier untilDone(List<Project> projects) {
+        Instant end = Instant.now().plusSeconds(PATIENCE_SECONDS);
+        return () -> Instant.now().isBefore(end)
+                && !projects.stream().flatMap(project -> project.attempts.stream()).allMatch(this::isDone);
     }
 
     private boolean isDone(long id) {
@@ -156,13 +212,20 @@ public final class RealDigdag {
 
     // ---- what came of it -------------------------------------------------------------------------------------------
 
-    private ObjectNode told(Map.Entry<String, Object> started) throws Exception {
-        ObjectNode told = JSON.createObjectNode().put("id", started.getKey());
-        if (started.getValue() instanceof Exception) {
-            return told.put("refused", ((Exception) started.getValue()).toString());
+    private ObjectNode told(Project project) throws Exception {
+        ObjectNode told = JSON.createObjectNode().put("id", project.name());
+        if (project.refused != null) {
+            return told.put("refused", project.refused.toString());
         }
-        long id = (Long) started.getValue();
+        for (long id : project.attempts) {
+            told.withArray("attempts").add(told(id));
+        }
+        return told;
+    }
+
+    private ObjectNode told(long id) throws Exception {
         StoredSessionAttemptWithSession attempt = site.getSessionStore().getAttemptById(id);
+        ObjectNode told = JSON.createObjectNode();
         told.put("done", attempt.getStateFlags().isDone());
         told.put("success", attempt.getStateFlags().isSuccess());
         told.set("tasks", tasks(site.getSessionStore().getTasksOfAttempt(id)));
