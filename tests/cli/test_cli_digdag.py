@@ -196,6 +196,13 @@ def test_new_projects_load(digdag, tmp_path, kind):
     assert digdag("push", kind, "--project", str(folder))[0] == 0
 
 
+def test_a_new_project_can_be_called_like_its_workflow(digdag, tmp_path):
+    code, _, err = digdag("init", str(tmp_path / "2026"))
+    assert code == 2 and "expected the name of workflow `2026` to begin with a letter" in err
+    assert not (tmp_path / "2026").exists()
+    assert f"headrace run '{tmp_path}/my flow/my flow.dig'" in digdag("init", str(tmp_path / "my flow"))[1]
+
+
 def test_options_that_contradict_each_other_are_refused(digdag):
     code, _, err = digdag("retry", "1", "--resume", "--all")
     assert code == 2 and "got both" in err

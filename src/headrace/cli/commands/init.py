@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
 
+from headrace.authoring.dig.naming import check_workflow_name
+from headrace.definition import Place
 from headrace.errors import UsageError
 
 _ECHO = """\
@@ -93,6 +96,8 @@ def command(folder: str, kind: str) -> None:
     """Make FOLDER with a small project to begin with."""
     place = Path(folder)
     name = place.absolute().name
+    # The workflow is called like the folder, which may be something that no workflow can be called.
+    check_workflow_name(name, Place())
     files = {path.replace("NAME", name): text for path, text in KINDS[kind].items()}
     files[".gitignore"] = _IGNORED
     there = [path for path in files if (place / path).exists()]
@@ -105,4 +110,4 @@ def command(folder: str, kind: str) -> None:
         if text.startswith("#!"):
             target.chmod(0o755)
         click.echo(f"  creating {target}")
-    click.echo(f"Done. Run it with `headrace run {place / name}.dig`.")
+    click.echo(f"Done. Run it with `headrace run {shlex.quote(f'{place / name}.dig')}`.")
