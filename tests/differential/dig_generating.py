@@ -54,9 +54,8 @@ class _Author:
             name = self._new_name()
             body = self._child(depth, may_retry)
             if is_parallel and children and self._chance(0.3):
-                body["_after"] = sorted(
-                    self._dice.sample(sorted(children), 1 + self._chance(0.3) * (len(children) > 1))
-                )
+                how_many = 1 + self._chance(0.3) * (len(children) > 1)
+                body["_after"] = sorted(self._dice.sample(sorted(children), how_many))
             if not is_parallel and self._chance(0.3 if self._about("order") else 0.08):
                 body["_background"] = True
             if self._chance(0.05):

@@ -38,10 +38,8 @@ ONCE = "in Digdag, a handler that ran in the attempt before does not run again"
 
 ON_PURPOSE = {
     **dict.fromkeys(("refused_retry-nonsense", "refused_retry-group-nonsense", "refused_retry-without-limit"), EARLY),
-    **dict.fromkeys(
-        ("refused_retry-type", "refused_type-number", "refused_type-null", "refused_empty-operator"), EARLY
-    ),
-    **dict.fromkeys(("refused_type-and-operator", "traps_unknown-operator"), EARLY),
+    **dict.fromkeys(("refused_retry-type", "refused_type-number", "refused_type-null"), EARLY),
+    **dict.fromkeys(("refused_empty-operator", "refused_type-and-operator", "traps_unknown-operator"), EARLY),
     **dict.fromkeys(("traps_disabled-with-nonsense", "yaml_null-key"), LENIENT),
     **dict.fromkeys(("scopes_own-maps", "scopes_nested"), NESTED),
     **dict.fromkeys(("traps_built-ins-win-over-params", "scopes_timezone-parameter"), BUILT_INS),
