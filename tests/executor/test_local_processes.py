@@ -342,3 +342,17 @@ def test_a_file_can_be_loaded_ahead(local, project):
     executor.prepare(project.request("who").source)
     (result,) = run_all(executor, project.request("who"))
     assert result.outcome == "success"
+
+
+def test_a_task_can_spawn_processes_of_its_own(local, project):
+    project.write(
+        """
+        import math
+        def roots(request, channel):
+            import multiprocessing
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                return pool.map(math.sqrt, [1, 4])
+        """
+    )
+    (result,) = run_all(local(), project.request("roots"))
+    assert value_of(result) == [1, 2]

@@ -1,6 +1,8 @@
 """Where a warm parent starts: `python -m headrace.runner.start_zygote FD`."""
 
 import gc
+import sys
+from types import ModuleType
 
 from headrace.runner.forking import import_with_postponed_hooks
 
@@ -12,4 +14,6 @@ import_with_postponed_hooks()
 from headrace.runner.zygote import main  # noqa: E402
 
 gc.enable()
+# Processes that a task starts by `multiprocessing` import what is `__main__` here, and must not become warm parents.
+sys.modules["__main__"] = ModuleType("__main__")
 main()
