@@ -100,7 +100,7 @@ def test_moment_is_read_only_by_whoever_mentions_it():
 
 
 def test_a_moment_that_cannot_be_is_named():
-    with pytest.raises(ExpressionError, match=r"evaluate `.*nothing\(\)}` of `text`: TypeError"):
+    with pytest.raises(ExpressionError, match=r"evaluate `.*nothing\(\)}` of `text:1`: TypeError"):
         evaluator.render("${moment().nothing()}", {})
 
 

@@ -34,11 +34,23 @@ def test_a_ratio_is_the_middle_of_those_within_the_rounds(comparing):
     assert figures["ratio_of_cpu"] == 1.0
 
 
+BUSY = """
+from headrace import DAG, task
+
+with DAG("busy"):
+    @task
+    def count():
+        for number in range(500_000):
+            pass
+    count()
+"""
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what a running process's children have cost")
 def test_what_tries_cost_is_known_before_their_warm_parent_ends(comparing, tmp_path):
     bench = comparing.Bench(f"sqlite:///{tmp_path}/bench.db", tmp_path, slots=2)
     try:
-        workflow = bench.save("+t: {sh>: 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'}", "bench.dig")
+        workflow = bench.save(BUSY)
         assert bench.measure(workflow)["cpu_seconds"] > 0.02
         assert bench.measure(workflow)["page_faults"] > 100
     finally:
