@@ -9,7 +9,7 @@ from store_bench import Bench, flow, node, report
 
 from headrace.definition import Deferral, Past
 from headrace.state import Task
-from headrace.store import Claim, Claiming, Report, RunGraph, apply_results, resign, start_in_place_of
+from headrace.store import Claim, Claiming, News, Report, RunGraph, apply_results, resign, start_in_place_of
 from headrace.store.postgres_line import PostgresLine
 from headrace.store.schema import run
 
@@ -23,6 +23,8 @@ def turn(bench: Bench, agent_id: int, reports: list[Report], limit: int, attempt
         ask = lambda: claiming.ask("default", limit, is_likely=True)  # noqa: E731
         committed = apply_results(tx, graph, reports, None, ask)
         start_in_place_of(tx, graph, [graph.attempt(attempt_id) for attempt_id in committed.ended_attempts])
+        if committed.ended_attempts:
+            tx.tell(News.PLANS)
         claims = claiming.take("default", limit)
         graph.flush()
         graph.flush_events()
@@ -157,6 +159,24 @@ def counted_trips(monkeypatch) -> list[int]:
     trips, exchange = [], PostgresLine._exchange
     monkeypatch.setattr(PostgresLine, "_exchange", lambda line, sent: trips.append(len(sent)) or exchange(line, sent))
     return trips
+
+
+def test_others_hear_only_of_what_concerns_them(bench):
+    """A run that ends is news for schedulers; what one failure stops elsewhere is news for agents, too."""
+    heard = []
+    bench.store.wakeups.subscribe(lambda: heard.append("stop"), News.STOP)
+    bench.store.wakeups.subscribe(lambda: heard.append("plans"), News.PLANS)
+    agent_id = bench.agent()
+    bench.start(flow(node("a"), name="ends"))
+    heard.clear()
+    turn(bench, agent_id, [report(claim_one(bench, agent_id))], 1)
+    assert heard == ["plans"]
+    bench.start(flow(node("a"), node("b"), name="breaks", fails_fast=True))
+    a, b = bench.claim(agent_id, limit=2)
+    heard.clear()
+    turn(bench, agent_id, [report(a, "failed")], 1)
+    assert bench.tasks(b.attempt_id)["b"].state != "running"
+    assert set(heard) == {"plans", "stop"}
 
 
 # ---- the next run ------------------------------------------------------------------------------------------------

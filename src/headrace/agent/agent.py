@@ -262,14 +262,18 @@ class Agent:
 
     def _gather(self, present: int) -> list[TaskResult]:
         """Under load, wait a moment for results that are about to arrive: one transaction serves them all."""
-        under_way = len(self._running) - present
-        if under_way < _CROWD or time.monotonic() - self._committed_at > self._gather_seconds:
+        under_way, began = len(self._running) - present, time.monotonic()
+        if under_way < _CROWD or began - self._committed_at > self._gathering():
             return []
-        until = time.monotonic() + self._gather_seconds
         gathered: list[TaskResult] = []
-        while present + len(gathered) < under_way and (left := until - time.monotonic()) > 0:
+        while present + len(gathered) < under_way and (left := began + self._gathering() - time.monotonic()) > 0:
             gathered += self._executor.poll(left)
         return gathered
+
+    def _gathering(self) -> float:
+        """For how long. With enough taken ahead to keep the slots busy meanwhile, nobody is in a hurry."""
+        is_covered = 2 * len(self._executor.waiting()) > self._options.slots
+        return _GATHER_SECONDS[1] if is_covered else self._gather_seconds
 
     def _commit_and_claim(self, must_look: bool) -> int:
         if must_look:

@@ -445,7 +445,7 @@ class RunGraph:
         insert_tasks(self._tx, list(self._added.values()), self._edges)
         self._write_waits()
         self._write_attempts([attempt for attempt in self._attempts.values() if attempt.is_changed])
-        if any(event.before in HELD and event.actor in (Actor.ADVANCE, Actor.USER) for event in self._unseen_events()):
+        if any(_is_taken_away(event) for event in self._unseen_events()):
             self._tx.tell(News.STOP)  # agents run what they hold no more
         if self._errands:
             self._write_errands()
@@ -525,6 +525,12 @@ class RunGraph:
             if edge.upstream_id in ids:
                 link = Link(edge.upstream_id, self._tasks[edge.downstream_id], edge.is_setup)
                 self._downstream[edge.upstream_id].append(link)
+
+
+def _is_taken_away(event: Event) -> bool:
+    """Whether an agent held the task, and nobody asked it. A run is `running`, too, and no agent holds it."""
+    is_held = event.before in HELD and event.task_id is not None
+    return is_held and event.actor in (Actor.ADVANCE, Actor.USER)
 
 
 def _is_called(task: Task, keys: Collection[str]) -> bool:
