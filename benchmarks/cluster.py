@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import text
@@ -32,9 +32,9 @@ class Cluster:
     """Processes that share a store. They are ready when it is made, and begin with `go`."""
 
     def __init__(self, url: str, folder: Path, *, schedulers: int, agents: int, slots: int) -> None:
-        each = max(1, slots // agents)
+        """`slots` are those of each agent."""
         roles = ["scheduler"] * schedulers + ["agent"] * agents
-        self._members = [_launch(role, url, folder, each) for role in roles]
+        self._members = [_launch(role, url, folder, slots) for role in roles]
         for member in self._members:
             _line(member)
 
@@ -107,26 +107,37 @@ def save_due_schedules(store: Store, folder: Path, count: int) -> None:
 
 
 def scale_out(make: Callable[[], str], folder: Path, mode: str, rounds: int, slots: int) -> Iterator[dict[str, Any]]:
-    """W10: W2 and W4 on PostgreSQL by two schedulers and two agents, in turns with one of each with as many slots."""
+    """W10: W2 and W4 on PostgreSQL by two schedulers and two agents, with as many slots in all and with as many each.
+
+    They take turns with one of each.
+    """
+    sizes = [_Size(1, slots), _Size(2, max(1, slots // 2)), _Size(2, slots)]
     for name, source, runs in (
         ("W2/mapped", workloads.python_fan(500, mode, is_mapped=True), 1),
         ("W2/static", workloads.python_fan(500, mode, is_mapped=False), 1),
         ("W4", workloads.python_chain(5, mode), 100),
     ):
         with ExitStack() as stack:
-            shapes = [stack.enter_context(_shape(make(), folder, source, runs, slots, each)) for each in (1, 2)]
-            found = measure_in_turns({str(shape.of_each): shape.measure for shape in shapes}, rounds)
-        for shape, figures in zip(shapes, found.values(), strict=True):
-            line = {"workload": f"W10/{name}", "store": "postgres", "mode": mode, "of_each": shape.of_each}
-            against = {} if shape is shapes[0] else {"against": 1, **ratios(figures, found["1"])}
-            yield {**line, **middle(figures), **against}
+            shapes = {str(size): stack.enter_context(_shape(make(), folder, source, runs, size)) for size in sizes}
+            found = measure_in_turns({text: shape.measure for text, shape in shapes.items()}, rounds)
+        single = found[str(sizes[0])]
+        for size in sizes:
+            figures = found[str(size)]
+            line = {"workload": f"W10/{name}", "store": "postgres", "mode": mode, **size._asdict(), **middle(figures)}
+            yield line if size is sizes[0] else {**line, "against": 1, **ratios(figures, single)}
+
+
+class _Size(NamedTuple):
+    of_each: int
+    """So many schedulers, and so many agents."""
+    slots: int
+    """Of each agent."""
 
 
 class _Shape:
     """A cluster with a database and a workflow of its own, which it has run once."""
 
-    def __init__(self, processes: Cluster, store: Store, workflow_id: int, runs: int, of_each: int) -> None:
-        self.of_each = of_each
+    def __init__(self, processes: Cluster, store: Store, workflow_id: int, runs: int) -> None:
         self._processes = processes
         self._store = store
         self._workflow_id = workflow_id
@@ -150,12 +161,12 @@ class _Shape:
 
 
 @contextmanager
-def _shape(url: str, folder: Path, source: str, runs: int, slots: int, of_each: int) -> Iterator[_Shape]:
+def _shape(url: str, folder: Path, source: str, runs: int, size: _Size) -> Iterator[_Shape]:
     store = Store(url)
     workflow_id = _save(store, folder, source)
-    with cluster(url, folder, schedulers=of_each, agents=of_each, slots=slots) as processes:
+    with cluster(url, folder, schedulers=size.of_each, agents=size.of_each, slots=size.slots) as processes:
         processes.go()
-        yield _Shape(processes, store, workflow_id, runs, of_each)
+        yield _Shape(processes, store, workflow_id, runs)
     store.dispose()
 
 
