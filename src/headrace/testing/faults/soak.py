@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
+import threading
 import time
 from collections.abc import Sequence
 
@@ -46,6 +47,38 @@ FAULTS = (
 )
 
 
+class Pace:
+    """Brings waves at a steady pace, also while a fault is waited for that needs somebody at work."""
+
+    def __init__(self, arena: Arena, waves_per_second: float) -> None:
+        self._arena = arena
+        self._waves_per_second = waves_per_second
+        self._is_over = threading.Event()
+        self._failures: list[Exception] = []
+        self._thread = threading.Thread(target=self._bring, name="pace")
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._is_over.set()
+        self._thread.join()
+        if self._failures:
+            raise self._failures[0]
+
+    def _bring(self) -> None:
+        began = time.monotonic()
+        try:
+            for number in itertools.count(1):
+                self._arena.load.wave(self._arena.cluster)
+                if self._is_over.wait(max(0.0, began + number / self._waves_per_second - time.monotonic())):
+                    return
+        except Exception as error:
+            self._failures.append(error)
+        finally:
+            self._arena.cluster.store.close()
+
+
 class Soak:
     """One cluster for a long time."""
 
@@ -69,14 +102,16 @@ class Soak:
 
     def go_on(self, seconds: float, waves_per_second: float) -> None:
         """Keep the pace for so long. What a fault held up is made up for, as work does not stop coming."""
+        with Pace(self._arena, waves_per_second):
+            self._watch(seconds)
+
+    def _watch(self, seconds: float) -> None:
+        """Break something, look at everybody and write down what tasks waited, each in its time."""
         began = time.monotonic()
-        waves, faults, looks, windows = itertools.count(1), itertools.count(1), itertools.count(1), itertools.count(1)
-        next_wave, next_fault, next_look, next_window = 0.0, FAULT_SECONDS, 0.0, seconds / 6
+        faults, looks, windows = itertools.count(1), itertools.count(1), itertools.count(1)
+        next_fault, next_look, next_window = FAULT_SECONDS, 0.0, seconds / 6
         since = to_micros(SystemClock().now())
         while (passed := time.monotonic() - began) < seconds:
-            if passed >= next_wave:
-                self._arena.load.wave(self._arena.cluster)
-                next_wave = next(waves) / waves_per_second
             if passed >= next_fault:
                 self._break_something()
                 next_fault = next(faults) * FAULT_SECONDS + FAULT_SECONDS
