@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
+import sys
+
+import pytest
+
 from headrace.testing.faults.checker import Wrong
 from headrace.testing.faults.fault import Outcome
-from headrace.testing.faults.record import Record
+from headrace.testing.faults.record import Record, started_at
 from headrace.testing.faults.table import percentile, table
 
 
@@ -29,3 +35,15 @@ def test_a_record_is_read_line_by_line(tmp_path):
     (tmp_path / "record").write_text(line + line)
     assert len(record.lines()) == 2
     assert record.next_start(("w", "r", "t"), 2.0) == 2.5 and record.next_start(("w", "r", "t"), 2.5) is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells when a process began")
+def test_a_process_that_got_the_number_of_an_earlier_one_is_not_that_one(tmp_path):
+    begun = started_at(os.getpid())
+    for name, times in (("own", [begun + 5]), ("earlier", [begun - 60]), ("unknown", [0, begun - 60]), ("open", [0])):
+        folder = tmp_path / name
+        folder.mkdir()
+        said = {"what": "start", "workflow": "w", "run": "r", "task": "t", "number": 1, "pid": os.getpid()}
+        lines = [{**said, "at": at, "task": f"t{number}"} for number, at in enumerate(times)]
+        (folder / "record").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        assert bool(Record(folder).under_way()) == (name in ("own", "open")), name

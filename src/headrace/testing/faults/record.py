@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import NamedTuple
 
 from headrace.processes import is_alive
+
+_CLOCK_SECONDS = 1.0
+"""How far the clock of processes and that of the record may be apart."""
 
 
 class Line(NamedTuple):
@@ -58,13 +62,29 @@ class Record:
                 open_[line.pid, line.task] = line
             elif line.what == "end":
                 open_.pop((line.pid, line.task), None)
-        return [line for line in open_.values() if is_alive(line.pid)]
+        return [line for line in open_.values() if is_alive(line.pid) and not self._is_of_another(line)]
+
+    def _is_of_another(self, line: Line) -> bool:
+        """Whether the process with this number now is a later one: in half an hour the numbers are used many times."""
+        # In the order in which they were written: a line without a time is older than the next one that has one.
+        latest = line.at or next((one.at for one in self._lines[self._lines.index(line) :] if one.at), float("inf"))
+        return started_at(line.pid) > latest + _CLOCK_SECONDS
 
     def next_start(self, name: tuple[str, str, str], after: float) -> float | None:
         """When a task began again."""
         return next(
             (one.at for one in self.lines() if one.what == "start" and one.name == name and one.at > after), None
         )
+
+
+def started_at(pid: int) -> float:
+    """When a process began, in seconds since the machine did; 0 if it is gone or the system does not tell."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    # After the name come state, parent, …; `proc(5)` numbers the start 22.
+    return int(fields[19]) / os.sysconf("SC_CLK_TCK")
 
 
 def _line(said: dict[str, object]) -> Line:
