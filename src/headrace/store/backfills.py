@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from headrace.store.active_runs import IS_QUEUED
 from headrace.store.database import Transaction
 from headrace.store.sql import Sql
 
@@ -22,11 +23,10 @@ INSERT = Sql(
 )
 # Whoever inserts runs of the workflow at the same time may go on; whoever begins another backfill waits.
 LOCK_WORKFLOW = Sql("SELECT id FROM workflow WHERE id = :id [[postgres: FOR NO KEY UPDATE]]")
-# In the order of the index of a workflow's active runs.
 STARTABLE = Sql(
-    """
+    f"""
     SELECT run.backfill_id, attempt.id FROM run JOIN attempt ON attempt.run_id = run.id
-    WHERE run.workflow_id = :workflow_id AND [[sqlite: run.state IN ('queued', 'running') AND]] run.state = 'queued'
+    WHERE run.workflow_id = :workflow_id AND {IS_QUEUED}
       AND coalesce(run.backfill_id, 0) > 0 AND attempt.state = 'queued'
       AND run.run_after <= :now AND NOT (SELECT is_paused FROM backfill WHERE id = coalesce(run.backfill_id, 0))
     ORDER BY coalesce(run.backfill_id, 0), coalesce(run.backfill_order, 0)

@@ -13,6 +13,7 @@ from headrace.definition import Node, Workflow
 from headrace.errors import NotFoundError, StateError
 from headrace.metrics.catalogue import RUN_LAG
 from headrace.state import Actor, Advance, Attempt, Event, State, for_time, grow_tasks
+from headrace.store.active_runs import IS_QUEUED, IS_RUNNING
 from headrace.store.backfills import startable_backfills
 from headrace.store.database import Reply, Transaction
 from headrace.store.deadline_rows import look_at_passed, renew_for_clearing
@@ -22,13 +23,10 @@ from headrace.store.results import Committed, settle_and_flush
 from headrace.store.run_graph import LOCKED, RunGraph
 from headrace.store.sql import Sql
 
-# SQLite finds the index of a workflow's active runs by its very words. In it, runs that wait stand in the order in
-# which they start, those of no backfill first, so that a thousand of them cost no more than one.
-_QUEUED = "[[sqlite: run.state IN ('queued', 'running') AND]] run.state = 'queued'"
-_RUNNING = """
+_RUNNING = f"""
     SELECT count(*) FROM run
-    WHERE workflow_id = :workflow_id AND [[sqlite: state IN ('queued', 'running') AND]] state = 'running'
-      AND coalesce(backfill_id, 0) = :backfill_id AND NOT (id IN :ended[])
+    WHERE run.workflow_id = :workflow_id AND {IS_RUNNING}
+      AND coalesce(run.backfill_id, 0) = :backfill_id AND NOT (run.id IN :ended[])
     """
 RUNNING_RUNS = Sql(_RUNNING)
 # How many are running is asked of the database only where it matters, and once however many are found.
@@ -36,7 +34,7 @@ STARTABLE = Sql(
     f"""
     SELECT run.type, run.run_after, CASE WHEN attempt.max_active_runs IS NULL THEN 0 ELSE ({_RUNNING}) END, {LOCKED}
     FROM attempt JOIN run ON run.id = attempt.run_id
-    WHERE run.workflow_id = :workflow_id AND {_QUEUED} AND attempt.state = 'queued'
+    WHERE run.workflow_id = :workflow_id AND {IS_QUEUED} AND attempt.state = 'queued'
       AND coalesce(run.backfill_id, 0) = 0 AND coalesce(run.backfill_order, 0) = 0 AND run.run_after <= :now
     ORDER BY run.run_after, run.id LIMIT :limit [[postgres: FOR UPDATE OF attempt SKIP LOCKED]]
     """
@@ -45,7 +43,7 @@ STARTABLE = Sql(
 LOCK_WORKFLOWS = Sql(
     f"""
     SELECT id, is_paused, coalesce((
-      SELECT coalesce(run.backfill_id, 0) FROM run WHERE run.workflow_id = workflow.id AND {_QUEUED}
+      SELECT coalesce(run.backfill_id, 0) FROM run WHERE run.workflow_id = workflow.id AND {IS_QUEUED}
       ORDER BY coalesce(run.backfill_id, 0) DESC LIMIT 1
     ), 0) > 0
     FROM workflow WHERE id IN :ids[] ORDER BY id [[postgres: FOR NO KEY UPDATE]]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from headrace.handoff import TaskError
 from headrace.state import HELD, TIMED, Actor, Advance, Task
+from headrace.store.active_runs import IS_QUEUED, IS_RUNNING
 from headrace.store.database import Transaction
 from headrace.store.news import News
 from headrace.store.results import Committed, fail_tasks, settle_and_flush
@@ -56,11 +57,10 @@ NEXT_DUE = Sql(
     """
 )
 # The limit is the one of the queued run which would be started first; runs of a backfill have one of their own.
-_WAITING = "[[sqlite: run.state IN ('queued', 'running') AND]] run.state = 'queued'"
-_HAS_ROOM = """
+_HAS_ROOM = f"""
     first.max_active_runs IS NULL OR first.max_active_runs > (
       SELECT count(*) FROM run
-      WHERE run.workflow_id = workflow.id AND [[sqlite: run.state IN ('queued', 'running') AND]] run.state = 'running'
+      WHERE run.workflow_id = workflow.id AND {IS_RUNNING}
         AND coalesce(run.backfill_id, 0) = first.backfill_id
     )
     """
@@ -72,7 +72,7 @@ WAITING_WORKFLOWS = Sql(
       SELECT CAST(0 AS bigint)
       UNION ALL
       SELECT (
-        SELECT run.workflow_id FROM run WHERE run.workflow_id > busy.workflow_id AND {_WAITING}
+        SELECT run.workflow_id FROM run WHERE run.workflow_id > busy.workflow_id AND {IS_QUEUED}
         ORDER BY run.workflow_id[[postgres: , run.state, coalesce(run.backfill_id, 0)]] LIMIT 1
       )
       FROM busy WHERE busy.workflow_id IS NOT NULL
@@ -83,7 +83,7 @@ WAITING_WORKFLOWS = Sql(
         SELECT 1 FROM (
           SELECT attempt.max_active_runs, 0 AS backfill_id
           FROM run JOIN attempt ON attempt.run_id = run.id AND attempt.state = 'queued'
-          WHERE run.workflow_id = workflow.id AND {_WAITING} AND coalesce(run.backfill_id, 0) = 0
+          WHERE run.workflow_id = workflow.id AND {IS_QUEUED} AND coalesce(run.backfill_id, 0) = 0
             AND coalesce(run.backfill_order, 0) = 0 AND run.run_after <= :now
           ORDER BY run.run_after, run.id LIMIT 1
         ) AS first WHERE {_HAS_ROOM}
@@ -92,7 +92,7 @@ WAITING_WORKFLOWS = Sql(
         SELECT 1 FROM (
           SELECT attempt.max_active_runs, coalesce(run.backfill_id, 0) AS backfill_id
           FROM run JOIN attempt ON attempt.run_id = run.id AND attempt.state = 'queued'
-          WHERE run.workflow_id = workflow.id AND {_WAITING} AND coalesce(run.backfill_id, 0) > 0
+          WHERE run.workflow_id = workflow.id AND {IS_QUEUED} AND coalesce(run.backfill_id, 0) > 0
             AND run.run_after <= :now AND NOT (SELECT is_paused FROM backfill WHERE id = coalesce(run.backfill_id, 0))
           ORDER BY coalesce(run.backfill_id, 0), coalesce(run.backfill_order, 0) LIMIT 1
         ) AS first WHERE {_HAS_ROOM}
