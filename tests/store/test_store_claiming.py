@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 
 import pytest
 from store_bench import Bench, flow, node, report
@@ -23,8 +24,6 @@ def turn(bench: Bench, agent_id: int, reports: list[Report], limit: int, attempt
         ask = lambda: claiming.ask("default", limit, is_likely=True)  # noqa: E731
         committed = apply_results(tx, graph, reports, None, ask)
         start_in_place_of(tx, graph, [graph.attempt(attempt_id) for attempt_id in committed.ended_attempts])
-        if committed.ended_attempts:
-            tx.tell(News.PLANS)
         claims = claiming.take("default", limit)
         graph.flush()
         graph.flush_events()
@@ -162,21 +161,28 @@ def counted_trips(monkeypatch) -> list[int]:
 
 
 def test_others_hear_only_of_what_concerns_them(bench):
-    """A run that ends is news for schedulers; what one failure stops elsewhere is news for agents, too."""
-    heard = []
-    bench.store.wakeups.subscribe(lambda: heard.append("stop"), News.STOP)
-    bench.store.wakeups.subscribe(lambda: heard.append("plans"), News.PLANS)
+    """A run's end concerns who waits for it, and schedulers only if it might make room for one that they start."""
+    heard = set()
+    for kind in (News.STOP, News.PLANS, News.ENDS):
+        bench.store.wakeups.subscribe(partial(heard.add, kind), kind)
     agent_id = bench.agent()
-    bench.start(flow(node("a"), name="ends"))
-    heard.clear()
-    turn(bench, agent_id, [report(claim_one(bench, agent_id))], 1)
-    assert heard == ["plans"]
+    for name, most, expected in (("limited", 1, {News.ENDS}), ("unlimited", None, {News.ENDS, News.PLANS})):
+        bench.start(flow(node("a"), name=name, max_active_runs=most))
+        heard.clear()
+        turn(bench, agent_id, [report(claim_one(bench, agent_id))], 1)
+        assert heard == expected
+
+
+def test_agents_hear_of_what_a_failure_stops_elsewhere(bench):
+    heard = set()
+    bench.store.wakeups.subscribe(partial(heard.add, "stop"), News.STOP)
+    agent_id = bench.agent()
     bench.start(flow(node("a"), node("b"), name="breaks", fails_fast=True))
     a, b = bench.claim(agent_id, limit=2)
     heard.clear()
     turn(bench, agent_id, [report(a, "failed")], 1)
     assert bench.tasks(b.attempt_id)["b"].state != "running"
-    assert set(heard) == {"plans", "stop"}
+    assert heard == {"stop"}
 
 
 # ---- the next run ------------------------------------------------------------------------------------------------

@@ -345,7 +345,7 @@ class Agent:
         graph.flush_events()
         self._has_nudged = graph.has_nudged
         if committed is not None:
-            _tell(tx, graph, committed)
+            _tell(tx, graph)
         tx.after_commit += [partial(_note_lag, task, graph.now) for task, _ in claims]
         requests = self._requests.build(tx, claims, self._log_paths(tx, claims), self._options.kill_grace_seconds)
         return committed, [*errands, *requests]
@@ -538,11 +538,11 @@ def _give_up_dead_neighbours(tx: Transaction, now: int) -> None:
             give_up(tx, agent_id, now)
 
 
-def _tell(tx: Transaction, graph: RunGraph, committed: Committed) -> None:
+def _tell(tx: Transaction, graph: RunGraph) -> None:
     """What others have to know of: the tasks that are left for them, and what schedulers wait for."""
     if graph.scheduled():
         tx.tell(News.WORK)
-    if graph.has_timers or committed.ended_attempts:
+    if graph.has_timers:
         tx.tell(News.PLANS)
 
 

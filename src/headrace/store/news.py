@@ -13,8 +13,10 @@ class News(IntFlag):
     STOP = 2
     """Something that runs somewhere is not to go on."""
     PLANS = 4
-    """Everything else: runs that wait or have ended, timers, schedules, definitions."""
-    ALL = WORK | STOP | PLANS
+    """Everything else that somebody has to act on: runs that wait, timers, schedules, definitions."""
+    ENDS = 8
+    """Runs have ended, and whatever waited for a place among those of their workflow has it."""
+    ALL = WORK | STOP | PLANS | ENDS
 
 
 NOTHING = News(0)

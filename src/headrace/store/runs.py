@@ -90,6 +90,11 @@ def start_in_place_of(tx: Transaction, graph: RunGraph, ended: Sequence[Attempt]
 
     The caller flushes the graph, by which they have ended.
     """
+    if ended:
+        tx.tell(News.ENDS)
+    if any(attempt.max_active_runs is None for attempt in ended):
+        # Runs of a later version, which has a limit, may have waited for these; it takes a scheduler to see that.
+        tx.tell(News.PLANS)
     places = Counter(attempt.workflow_id for attempt in ended if attempt.max_active_runs is not None)
     if not places:
         return
