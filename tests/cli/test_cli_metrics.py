@@ -115,7 +115,7 @@ def _compare_with_metrics(found):
     assert (found["zygotes",], found["zygotes_started_total",]) == (1, 1)
     assert found["forks_total",] >= 1
     assert found["processes_alive", "agent"] == 1
-    assert found["tick_seconds_count", "run starter"] > 0
+    assert found["tick_seconds_count", "scheduler"] > 0
     assert found["database_commits_total",] > 0
     assert found["traces_sent_total",] == 1
 

@@ -10,7 +10,7 @@ from store_bench import Bench, flow, node, report
 
 from headrace.definition import Deferral, Past
 from headrace.state import Task
-from headrace.store import Claim, Claiming, News, Report, RunGraph, apply_results, resign, start_in_place_of
+from headrace.store import Claim, Claiming, News, Report, RunGraph, apply_results, resign, start_in_place_of, tell_of
 from headrace.store.postgres_line import PostgresLine
 from headrace.store.schema import run
 
@@ -27,6 +27,7 @@ def turn(bench: Bench, agent_id: int, reports: list[Report], limit: int, attempt
         claims = claiming.take("default", limit)
         graph.flush()
         graph.flush_events()
+        tell_of(tx, graph, refused=claiming.refused)
         return claims
 
     return bench.store.transact(work)
@@ -171,6 +172,19 @@ def test_others_hear_only_of_what_concerns_them(bench):
         heard.clear()
         turn(bench, agent_id, [report(claim_one(bench, agent_id))], 1)
         assert heard == expected
+
+
+@pytest.mark.parametrize(("most", "expected"), [(2, {News.WORK}), (1, set())])
+def test_what_a_limit_keeps_back_is_no_work_for_others(bench, most, expected):
+    """Two tasks follow, of which this agent has a slot for one."""
+    heard = set()
+    bench.store.wakeups.subscribe(partial(heard.add, News.WORK), News.WORK)
+    bench.start(flow(node("a"), node("b", "a"), node("c", "a"), max_active_tasks=most))
+    agent_id = bench.agent()
+    a = claim_one(bench, agent_id)
+    heard.clear()
+    assert keys(turn(bench, agent_id, [report(a)], 1 if most == 2 else 2)) == ["b"]
+    assert heard == expected
 
 
 def test_agents_hear_of_what_a_failure_stops_elsewhere(bench):

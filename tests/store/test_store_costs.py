@@ -93,6 +93,19 @@ def test_a_task_of_a_wide_run_costs_far_less_than_a_statement(bench, tmp_path):
     assert each.commits < 0.1
 
 
+def test_an_agent_that_only_limits_hold_back_looks_again_soon(bench, tmp_path):
+    """Who frees the limit may have other queues, and then takes nothing in its place."""
+    bench.start(flow(node("a", queue="elsewhere"), node("b"), max_active_tasks=1))
+    agent = agent_on(bench, tmp_path, slots=2)
+    other = bench.agent()
+    (a,) = bench.claim(other, queue="elsewhere")
+    agent.step(0.0)
+    assert not agent.is_busy and agent._next_look() == 1.0
+    bench.end(a)
+    agent.step(0.0)
+    assert agent.is_busy and agent._next_look() == float("inf")
+
+
 def test_runs_that_end_together_share_their_statements(bench, tmp_path):
     (workflow_id,) = bench.save(flow(*chain(2)))
     for number in range(20):
@@ -190,6 +203,7 @@ def test_the_next_run_does_not_pay_for_those_that_wait_behind_it(bench, is_analy
         ("running", runs.RUNNING_RUNS, {"workflow_id": workflow_id, "backfill_id": 0, **following}),
         ("locking", runs.LOCK_WORKFLOWS, {"ids": [workflow_id, filled_id]}),
         ("waiting", timers.WAITING_WORKFLOWS, {"now": bench.now, "limit": 9}),
+        ("outlook", timers.OUTLOOK, {"now": bench.now, "limit": 1}),
     ):
         assert rows_read(bench, statement, parameters) <= 30, name
 

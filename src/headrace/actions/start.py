@@ -80,9 +80,10 @@ def _start(tx: Transaction, clock: Clock, wanted: Wanted, *, is_dry: bool) -> St
     else:
         _another_attempt(tx, row, version_id, run_id, wanted, now)
     start_queued_runs(tx, row.id, now)
-    tx.tell(News.PLANS)
     run = get_run(tx, run_id)
     assert run is not None, "found or inserted a moment ago"
+    if run.state == "queued":
+        tx.tell(News.PLANS)
     started = Started(run, list_attempts(tx, run_id)[0])
     if is_dry:
         raise _Rehearsed(started)

@@ -145,9 +145,10 @@ def _create(
         start_attempt(tx, latest_attempt(tx, run_id), to_micros(now))
     else:
         start_queued_runs(tx, workflow_id, to_micros(now))
-    tx.tell(News.PLANS)
     run = get_run(tx, run_id)
     assert run is not None, "inserted a moment ago"
+    if run.state == "queued":
+        tx.tell(News.PLANS)
     return run
 
 

@@ -62,6 +62,7 @@ from headrace.store import (
     register,
     resign,
     start_in_place_of,
+    tell_of,
 )
 
 _log = logging.getLogger("headrace.agent")
@@ -75,6 +76,10 @@ _CROWD = 2
 _GATHER_SECONDS = (0.003, 0.02)
 """For that they are waited for as long as the last transaction took, within these bounds: the more it costs, because
 the database is slow or others hold its locks, the more of them share the next one."""
+
+
+_HELD_UP_SECONDS = 1.0
+"""How soon an agent looks again that saw tasks which only limits keep it from taking."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +153,7 @@ class Agent:
         self._had_inline = False
         self._committed_at = 0.0
         self._gather_seconds = _GATHER_SECONDS[0]
+        self._is_held_up = False
         self._has_nudged = False
         self._may_hold_unknown = False
         self._lease_until = 0
@@ -230,7 +236,7 @@ class Agent:
         elif not self._lease.is_safe:
             self._stop_everything()
         has_work = self._must_look.is_set() or bool(self._unreported)
-        wait = 0.0 if has_work else min(timeout_seconds, self._patience())
+        wait = 0.0 if has_work else min(timeout_seconds, self._patience(), self._next_look())
         results = [*self._inline.poll(0.0), *self._executor.poll(wait)]
         if results:
             results += self._gather(len(results))
@@ -259,6 +265,10 @@ class Agent:
     def _patience(self) -> float:
         """For how many seconds what was taken ahead may still wait for a slot before it is handed back."""
         return self._ahead.seconds_left(self._executor.waiting(), self._seconds())
+
+    def _next_look(self) -> float:
+        """What frees a limit may be another agent's, which has other queues or no slot to take what waited for it."""
+        return _HELD_UP_SECONDS if self._is_held_up and self._free_slots() else float("inf")
 
     def _gather(self, present: int) -> list[TaskResult]:
         """Under load, wait a moment for results that are about to arrive: one transaction serves them all."""
@@ -345,7 +355,8 @@ class Agent:
         graph.flush_events()
         self._has_nudged = graph.has_nudged
         if committed is not None:
-            _tell(tx, graph)
+            tell_of(tx, graph, refused=claiming.refused)
+        self._is_held_up = bool(claiming.refused)
         tx.after_commit += [partial(_note_lag, task, graph.now) for task, _ in claims]
         requests = self._requests.build(tx, claims, self._log_paths(tx, claims), self._options.kill_grace_seconds)
         return committed, [*errands, *requests]
@@ -536,14 +547,6 @@ def _give_up_dead_neighbours(tx: Transaction, now: int) -> None:
     for agent_id, pid in live_processes(tx, place()):
         if pid != os.getpid() and not is_alive(pid):
             give_up(tx, agent_id, now)
-
-
-def _tell(tx: Transaction, graph: RunGraph) -> None:
-    """What others have to know of: the tasks that are left for them, and what schedulers wait for."""
-    if graph.scheduled():
-        tx.tell(News.WORK)
-    if graph.has_timers:
-        tx.tell(News.PLANS)
 
 
 def _ask_nothing() -> None:

@@ -207,9 +207,10 @@ class RunDesk:
             start_queued_runs(tx, workflow_id, to_micros(now))
         else:
             start_attempt(tx, latest_attempt(tx, run_id), to_micros(now))
-        tx.tell(News.PLANS)
         run = get_run(tx, run_id)
         assert run is not None, "inserted a moment ago"
+        if run.state == "queued":
+            tx.tell(News.PLANS)
         return run
 
     def _existing(self, tx: Transaction, row: WorkflowRow, wish: NewRun, now: datetime, clears: bool) -> RunRow:

@@ -18,6 +18,7 @@ from headrace.settings import ParserSettings
 from headrace.store import (
     PARKED,
     Definitions,
+    News,
     ScheduleRow,
     Store,
     Transaction,
@@ -50,7 +51,7 @@ class TimetableTeller:
         self._thread = threading.Thread(target=self._live, name="headrace-timetables", daemon=True)
 
     def start(self) -> None:
-        self._store.wakeups.subscribe(self._is_news.set)
+        self._store.wakeups.subscribe(self._is_news.set, News.PLANS)
         self._thread.start()
 
     def stop(self) -> None:

@@ -24,12 +24,13 @@ from headrace.scheduler.run_starter import RunStarter
 from headrace.scheduler.service import Service
 from headrace.scheduler.waker import Waker
 from headrace.scheduler.watcher_keeper import WatcherKeeper
-from headrace.store import News, Store, next_due
+from headrace.store import News, Outlook, Store, look_ahead
 
 _log = logging.getLogger("headrace.scheduler")
 
-_COALESCE_SECONDS = 0.02
-"""Wake-ups come in swarms while agents are busy; one look answers all that came within this time."""
+_BREATH_SECONDS = 0.02
+"""Wake-ups come in swarms while agents are busy: all schedulers together look once in this time. The first one of a
+swarm is answered at once."""
 _AGAIN = timedelta(seconds=0.02)
 _FIRST_WAIT_SECONDS = 0.5
 _LONGEST_WAIT_SECONDS = 10.0
@@ -68,13 +69,22 @@ class SchedulerOptions:
     """How often it looks for such runs."""
 
 
+def _always(outlook: Outlook, now: datetime) -> bool:
+    return True
+
+
+def _is_time(outlook: Outlook, now: datetime) -> bool:
+    return outlook.next_at is not None and outlook.next_at <= to_micros(now)
+
+
 @dataclass
 class _Beat:
     """A service and when its turn comes."""
 
     service: Service
     every_seconds: float = 0.0
-    """0: with every tick."""
+    """0: whenever there is something to do for it."""
+    has_work: Callable[[Outlook, datetime], bool] = _always
     pause_seconds: float = 0.0
     """Before it goes on when it was not done."""
     due_at: datetime = field(default=_EARLY)
@@ -104,6 +114,8 @@ class Scheduler:
         self._options = options or SchedulerOptions()
         self._presence = Presence(store, self._options.name, self._options.lease_seconds)
         self._beats = _beats(store, clock, self._options, self._presence, delete_logs)
+        self._outlook = Outlook(None, False, False)
+        self._looked_at = 0.0
         self._woken = threading.Event()
         self._stopped = threading.Event()
 
@@ -139,8 +151,21 @@ class Scheduler:
 
     def tick(self) -> int:
         """Give every service its turn that is due. Returns how many things were done; 0: all is quiet."""
-        now = self._clock.now()
-        return sum(self._serve(beat, now) for beat in self._beats if beat.due_at <= now)
+        now, self._looked_at = self._clock.now(), time.monotonic()
+        self._look(now)
+        return sum(
+            self._serve(beat, now) for beat in self._beats if beat.due_at <= now and beat.has_work(self._outlook, now)
+        )
+
+    def _look(self, now: datetime) -> None:
+        began = time.perf_counter()
+        try:
+            with self._store.read() as tx:
+                self._outlook = look_ahead(tx, to_micros(now))
+        except StoreError:
+            tick_failed("scheduler")
+            raise
+        tick_ended("scheduler", began, 0)
 
     def _serve(self, beat: _Beat, now: datetime) -> int:
         began = time.perf_counter()
@@ -166,8 +191,7 @@ class Scheduler:
 
     def _sleep(self, ticked_at: datetime) -> None:
         """Until the next timer after the last tick is due, a service's turn comes, or somebody wakes us."""
-        with self._store.read() as tx:
-            due = next_due(tx, to_micros(ticked_at))
+        due = self._outlook.next_at
         until = [beat.due_at for beat in self._beats if beat.every_seconds or beat.failures]
         until.append(ticked_at + timedelta(seconds=self._options.poll_seconds))
         if due is not None:
@@ -175,7 +199,8 @@ class Scheduler:
             until.append(max(from_micros(due), ticked_at + _AGAIN))
         seconds = (min(until) - self._clock.now()).total_seconds()
         if self._woken.wait(max(0.0, seconds)):
-            self._stopped.wait(_COALESCE_SECONDS)
+            rest = self._looked_at + _BREATH_SECONDS * self._presence.schedulers - time.monotonic()
+            self._stopped.wait(max(0.0, rest))
             self._woken.clear()
 
 
@@ -190,14 +215,14 @@ def _beats(
         _Beat(ClockCorrector(store, clock), options.correct_clock_seconds),
         _Beat(presence, options.renew_seconds),
         _Beat(Rescuer(store, patience=patience), options.rescue_seconds),
-        _Beat(Waker(store)),
-        _Beat(DeadlineKeeper(store, checks_tasks=options.check_slas)),
-        _Beat(PastFollower(store)),
+        _Beat(Waker(store), has_work=_is_time),
+        _Beat(DeadlineKeeper(store, checks_tasks=options.check_slas), has_work=_is_time),
+        _Beat(PastFollower(store), has_work=lambda outlook, _: outlook.has_nudges),
         *([_Beat(ages, options.age_seconds)] if ages.has_limits else []),
         _Beat(Reviver(store), options.revive_seconds),
         _Beat(WatcherKeeper(store), options.watch_seconds),
-        _Beat(RunStarter(store, max_runs=options.max_runs_per_tick)),
-        _Beat(RunActivator(store)),
+        _Beat(RunStarter(store, max_runs=options.max_runs_per_tick), has_work=_is_time),
+        _Beat(RunActivator(store), has_work=lambda outlook, _: outlook.has_startable_runs),
         _Beat(pruner, options.prune_seconds, pause_seconds=1.0),
     ]
 

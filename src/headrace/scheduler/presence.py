@@ -11,6 +11,7 @@ from headrace.clock import Clock, to_micros
 from headrace.metrics.catalogue import LEASES_LOST, LEASES_RENEWED
 from headrace.processes import place
 from headrace.store import Store, Transaction, extend_lease, register, resign
+from headrace.store.presence import count_live_processes
 
 
 class Presence:
@@ -24,6 +25,8 @@ class Presence:
         self._lease = round(lease_seconds * 1_000_000)
         self._has_left = False
         self.id: int | None = None
+        self.schedulers = 1
+        """How many there were when the lease was last renewed, this one included."""
 
     def tick(self, now: datetime) -> int:
         """Enter, or renew the lease. There is never anything left to do."""
@@ -41,6 +44,8 @@ class Presence:
         if self.id is None:
             return False
         is_held = self._store.transact(partial(extend_lease, agent_id=self.id, now=now, lease_micros=self._lease))
+        with self._store.read() as tx:
+            self.schedulers = max(1, count_live_processes(tx, now)["scheduler"])
         (LEASES_RENEWED if is_held else LEASES_LOST).add("scheduler")
         return is_held
 

@@ -16,6 +16,7 @@ from headrace.scheduler.planning import Plan, plan
 from headrace.store import (
     Definitions,
     NewRun,
+    News,
     Occupation,
     ScheduleRow,
     Store,
@@ -102,6 +103,8 @@ class RunStarter:
             turn.is_new = turn.is_new or has_events
         start_queued_runs_of(tx, [turn.workflow_id for turn in turns if turn.is_new], to_micros(now), self._max_runs)
         move_schedules(tx, [turn.after for turn in turns])
+        if any(turn.after.slots_wanted_at is not None for turn in turns):
+            tx.tell(News.PLANS)  # user code is to be asked for the next time
         return len(rows)
 
     def _turns(self, tx: Transaction, rows: Sequence[ScheduleRow], now: datetime) -> list[_Turn]:

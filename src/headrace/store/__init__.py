@@ -191,7 +191,7 @@ from headrace.store.reading import (
     workflows_named,
 )
 from headrace.store.requests import Requests, RunInfo
-from headrace.store.results import Committed, Report, apply_results, record_results
+from headrace.store.results import Committed, Report, apply_results, record_results, tell_of
 from headrace.store.run_endings import RunEndings
 from headrace.store.run_graph import RunGraph
 from headrace.store.runs import (
@@ -230,11 +230,13 @@ from headrace.store.schema import RUN_STATES
 from headrace.store.shown import instance_labels, rendered_arguments
 from headrace.store.store import Store
 from headrace.store.timers import (
+    Outlook,
     Overdue,
     Woken,
     attempts_with_old_tasks,
     find_overdue,
     has_due_tasks,
+    look_ahead,
     next_due,
     old_attempts,
     revive_attempt,
@@ -314,6 +316,7 @@ __all__ = [
     "NewRun",
     "News",
     "Occupation",
+    "Outlook",
     "Overdue",
     "PartitionEvent",
     "PendingPartition",
@@ -455,6 +458,7 @@ __all__ = [
     "lock_schedule",
     "lock_schedules_of_file",
     "lock_schedules_of_project",
+    "look_ahead",
     "mark_attempt",
     "mark_backfill_canceled",
     "mark_tasks",
@@ -521,6 +525,7 @@ __all__ = [
     "task_keys",
     "task_values",
     "tasks_with_key",
+    "tell_of",
     "time_out_attempt",
     "triggering_events",
     "unfinished_tasks",

@@ -44,6 +44,8 @@ class Claiming:
         self._attempt_ids = attempt_ids
         self._use = Use(tx, graph, agent_id)
         self._pages: dict[str, Page] = {}
+        self.refused: set[int] = set()
+        """Tasks that some limit keeps back, and so nobody else can take either."""
 
     def ask(self, queue: str, limit: int, *, is_likely: bool = False) -> None:
         """Ask for the next tasks of a queue. `is_likely`: some will be taken, so all that this needs is asked for."""
@@ -96,8 +98,12 @@ class Claiming:
         self._use.expect(ready)
         allowed: list[Candidate] = []
         for candidate in ready:
-            if len(allowed) < limit and self._use.take(candidate):
+            if len(allowed) == limit:
+                break
+            if self._use.take(candidate):
                 allowed.append(candidate)
+            else:
+                self.refused.add(candidate.task.id)
         return allowed
 
 

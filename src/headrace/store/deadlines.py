@@ -11,7 +11,7 @@ from headrace.handoff import Errand
 from headrace.state import Advance, Attempt, State, Task, was_met
 from headrace.store.database import Transaction
 from headrace.store.errands import NewErrand, send_errands
-from headrace.store.results import Committed, settle_and_flush
+from headrace.store.results import settle_and_flush, tell_of
 from headrace.store.run_graph import RunGraph
 from headrace.store.sql import Sql
 
@@ -93,18 +93,13 @@ def serve_due_deadlines(tx: Transaction, now: int, limit: int = 200, *, checks_t
         tx.write(MISS, {"ids": [one.due.id for one in late], "now": now})
     committed = settle_and_flush(advance, graph)
     send_errands(tx, _errands(tx, late, now), now)
-    if _has_news(committed):
-        tx.tell()
+    tell_of(tx, graph, [committed])
     return len(late) + len(forgotten)
 
 
 def note_sent(tx: Transaction, run_id: int, ids: Sequence[int], *, is_mailed: bool) -> None:
     """Somebody was told of misses of the run's workflow."""
     tx.change(NOTE_SENT, {"run_id": run_id, "ids": list(ids), "is_mailed": is_mailed})
-
-
-def _has_news(committed: Committed) -> bool:
-    return bool(committed.scheduled or committed.scheduled_inline or committed.ended_attempts)
 
 
 def _sort_out(

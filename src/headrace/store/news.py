@@ -16,7 +16,9 @@ class News(IntFlag):
     """Everything else that somebody has to act on: runs that wait, timers, schedules, definitions."""
     ENDS = 8
     """Runs have ended, and whatever waited for a place among those of their workflow has it."""
-    ALL = WORK | STOP | PLANS | ENDS
+    TRIGGERS = 16
+    """Triggers that a triggerer may run, or is to run no more."""
+    ALL = WORK | STOP | PLANS | ENDS | TRIGGERS
 
 
 NOTHING = News(0)

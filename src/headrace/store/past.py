@@ -12,7 +12,7 @@ from typing import NamedTuple
 from headrace.state import Advance
 from headrace.store.database import Transaction
 from headrace.store.definitions import Definitions
-from headrace.store.results import Committed, settle_and_flush
+from headrace.store.results import Committed, settle_and_flush, tell_of
 from headrace.store.run_graph import RunGraph
 from headrace.store.sql import Sql
 
@@ -66,8 +66,7 @@ def follow_past(tx: Transaction, now: int, limit: int = 200) -> Followed:
         if attempt.state == "running" and affected:
             advance.look_again(graph.by_key(attempt_id, sorted(affected)))
     committed = settle_and_flush(advance, graph)
-    if committed.scheduled or committed.scheduled_inline or committed.ended_attempts or graph.has_timers:
-        tx.tell()
+    tell_of(tx, graph, [committed])
     return Followed(len(rows), committed)
 
 

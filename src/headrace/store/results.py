@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -11,6 +11,7 @@ from headrace.handoff import TaskError, TaskResult
 from headrace.state import HELD, INLINE_QUEUE, Actor, Advance, State, Task, accepts, vetted
 from headrace.store.assets import Cause, emit_events
 from headrace.store.database import Transaction
+from headrace.store.news import News
 from headrace.store.run_graph import RunGraph
 from headrace.store.sql import Sql
 
@@ -169,6 +170,22 @@ def settle_and_flush(advance: Advance, graph: RunGraph) -> Committed:
     graph.flush()
     graph.flush_events()
     return _committed(advance, [])
+
+
+def tell_of(
+    tx: Transaction, graph: RunGraph, outcomes: Iterable[Committed] = (), refused: Collection[int] = ()
+) -> None:
+    """Say what of this is news for others: tasks that are left for them, times to wake up at, and runs that have ended.
+
+    `outcomes` are those in which nobody took care yet of what waits for a run to end, `refused` the tasks that nobody
+    can take at present.
+    """
+    if any(task.id not in refused for task in graph.scheduled()):
+        tx.tell(News.WORK)
+    if graph.has_timers:
+        tx.tell(News.PLANS)
+    if any(one.ended_attempts for one in outcomes):
+        tx.tell(News.ENDS | News.PLANS)
 
 
 def _committed(advance: Advance, stale: list[Report]) -> Committed:

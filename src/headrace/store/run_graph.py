@@ -193,7 +193,8 @@ class RunGraph:
     @property
     def has_timers(self) -> bool:
         """Whether some task now waits for a time, which a scheduler must know of."""
-        return any(event.after in TIMED for event in self._events)
+        timed = [event.task_id for event in self._events if event.after in TIMED and event.task_id is not None]
+        return any(self._tasks[task_id].due_at is not None for task_id in timed)
 
     def lock(self, attempt_ids: Iterable[int]) -> None:
         """Become the only one that advances these attempts until the transaction ends."""

@@ -19,7 +19,7 @@ from headrace.store.database import Reply, Transaction
 from headrace.store.deadline_rows import look_at_passed, renew_for_clearing
 from headrace.store.definitions import Definitions
 from headrace.store.news import News
-from headrace.store.results import Committed, settle_and_flush
+from headrace.store.results import Committed, settle_and_flush, tell_of
 from headrace.store.run_graph import LOCKED, RunGraph
 from headrace.store.sql import Sql
 
@@ -80,8 +80,7 @@ def start_queued_runs_of(
     if advance is None:
         return None
     committed = settle_and_flush(advance, graph)
-    if committed.scheduled or committed.scheduled_inline:
-        tx.tell(News.WORK)
+    tell_of(tx, graph, [committed])
     return committed
 
 

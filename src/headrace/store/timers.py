@@ -8,8 +8,7 @@ from headrace.handoff import TaskError
 from headrace.state import HELD, TIMED, Actor, Advance, Task
 from headrace.store.active_runs import IS_QUEUED, IS_RUNNING
 from headrace.store.database import Transaction
-from headrace.store.news import News
-from headrace.store.results import Committed, fail_tasks, settle_and_flush
+from headrace.store.results import Committed, fail_tasks, settle_and_flush, tell_of
 from headrace.store.run_graph import RunGraph
 from headrace.store.sql import Sql
 
@@ -44,8 +43,7 @@ ATTEMPTS_WITH_OLD_TASKS = Sql(
     """
 )
 # Queued runs that are due wait for a limit, not for a time.
-NEXT_DUE = Sql(
-    """
+_NEXT_DUE = """
     SELECT min(at) FROM (
       SELECT (SELECT min(due_at) FROM task WHERE due_at IS NOT NULL) AS at
       UNION ALL SELECT (SELECT min(next_run_at) FROM schedule WHERE next_run_at IS NOT NULL)
@@ -55,7 +53,7 @@ NEXT_DUE = Sql(
       UNION ALL SELECT (SELECT min(run_after) FROM run WHERE state = 'queued' AND id > 0 AND run_after > :now)
     ) AS timers
     """
-)
+NEXT_DUE = Sql(_NEXT_DUE)
 # The limit is the one of the queued run which would be started first; runs of a backfill have one of their own.
 _HAS_ROOM = f"""
     first.max_active_runs IS NULL OR first.max_active_runs > (
@@ -66,8 +64,7 @@ _HAS_ROOM = f"""
     """
 # From workflow to workflow, and of each only the first run of those that wait: there may be thousands behind it. For
 # PostgreSQL the order is spelled so that no index over all runs has it.
-WAITING_WORKFLOWS = Sql(
-    f"""
+_WAITING_WORKFLOWS = f"""
     WITH RECURSIVE busy (workflow_id) AS (
       SELECT CAST(0 AS bigint)
       UNION ALL
@@ -100,7 +97,8 @@ WAITING_WORKFLOWS = Sql(
     )
     ORDER BY workflow.id LIMIT :limit
     """
-)
+WAITING_WORKFLOWS = Sql(_WAITING_WORKFLOWS)
+OUTLOOK = Sql(f"SELECT ({_NEXT_DUE}), EXISTS (SELECT 1 FROM nudge), EXISTS ({_WAITING_WORKFLOWS})")
 # Found through the indexes of what is active, so that neither long runs nor finished ones are read.
 QUIET = Sql(
     """
@@ -128,6 +126,17 @@ NUDGED = Sql(
     WHERE (SELECT attempt.workflow_id FROM attempt WHERE attempt.id = nudge.attempt_id) = :id LIMIT 1
     """
 )
+
+
+class Outlook(NamedTuple):
+    """What there is for a scheduler to do, in one look: most of them find nothing."""
+
+    next_at: int | None
+    """When the next timer of any kind is due, or was due."""
+    has_nudges: bool
+    """Whether somebody may wait for something that has happened in an earlier run."""
+    has_startable_runs: bool
+    """Whether queued runs may start now."""
 
 
 class Overdue(NamedTuple):
@@ -173,20 +182,13 @@ def wake_due_tasks(tx: Transaction, now: int, limit: int = 500) -> Woken:
         fail_tasks(tx, graph, [task], _took_too_long(task), Actor.TIMER) for task in held if task.state in HELD
     ]
     graph.flush_events()
-    _notify(tx, graph, outcomes)
+    tell_of(tx, graph, outcomes)
     return Woken(len(rows), len(due), [attempt_id for outcome in outcomes for attempt_id in outcome.ended_attempts])
 
 
 def _took_too_long(task: Task) -> TaskError:
     limit = "its time limit" if task.timeout_seconds is None else f"{task.timeout_seconds:g} s"
     return TaskError(type="TaskTimeout", message=f"took longer than {limit}")
-
-
-def _notify(tx: Transaction, graph: RunGraph, outcomes: list[Committed]) -> None:
-    if any(one.scheduled or one.scheduled_inline for one in outcomes):
-        tx.tell(News.WORK)
-    if graph.has_timers or any(one.ended_attempts for one in outcomes):
-        tx.tell(News.PLANS)
 
 
 def find_overdue(tx: Transaction, now: int, limit: int = 100) -> Overdue:
@@ -203,6 +205,11 @@ def old_attempts(tx: Transaction, before: int, limit: int = 100) -> list[int]:
 def attempts_with_old_tasks(tx: Transaction, before: int, limit: int = 100) -> list[int]:
     """Attempts with a task that began before a moment and has not come to its end, with all its waits and tries."""
     return [row[0] for row in tx.run(ATTEMPTS_WITH_OLD_TASKS, {"before": before, "limit": limit})]
+
+
+def look_ahead(tx: Transaction, now: int) -> Outlook:
+    ((next_at, has_nudges, has_startable_runs),) = tx.run(OUTLOOK, {"now": now, "limit": 1})
+    return Outlook(None if next_at is None else int(next_at), bool(has_nudges), bool(has_startable_runs))
 
 
 def next_due(tx: Transaction, now: int) -> int | None:
@@ -248,5 +255,5 @@ def revive_attempt(tx: Transaction, attempt_id: int, now: int) -> Committed | No
     if not advance.scheduled and not advance.ended and not graph.has_changes:
         advance.fail_deadlocked(attempt)
     committed = settle_and_flush(advance, graph)
-    _notify(tx, graph, [committed])
+    tell_of(tx, graph, [committed])
     return committed

@@ -10,6 +10,7 @@ import msgspec
 from headrace.definition import Deferral
 from headrace.state import Actor, Event, State, Task
 from headrace.store.database import Transaction
+from headrace.store.news import News
 from headrace.store.sql import Sql
 
 INSERT = Sql(
@@ -31,6 +32,7 @@ def insert_triggers(tx: Transaction, deferred: Sequence[tuple[Task, Deferral]], 
     if deferred:
         rows = [_row(id_, task, deferral, now) for id_, (task, deferral) in zip(ids, deferred, strict=True)]
         tx.write_each(INSERT, rows)
+        tx.tell(News.TRIGGERS)
 
 
 def release_triggers(tx: Transaction, events: Sequence[Event]) -> None:
@@ -41,6 +43,8 @@ def release_triggers(tx: Transaction, events: Sequence[Event]) -> None:
         tx.write(DELETE, {"ids": ended})
     if given_up:
         tx.write(GIVE_UP, {"ids": given_up, "yes": True})
+    if any(event.actor != Actor.TRIGGERER for event in events):
+        tx.tell(News.TRIGGERS)
 
 
 def _has_ended(event: Event) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 from headrace.handoff import Fired, TaskResult
 from headrace.state import Advance, State, Task, is_ended_by
 from headrace.store.database import Transaction
-from headrace.store.results import Committed, settle_and_flush, try_row, write_tries, write_values
+from headrace.store.results import Committed, settle_and_flush, tell_of, try_row, write_tries, write_values
 from headrace.store.run_graph import RunGraph
 from headrace.store.sql import Sql
 
@@ -157,8 +157,7 @@ def fire_triggers(
             _write(tx, task, fired, agent_id, logs.get(fired.trigger_id), graph.now)
             advance.fire(task, fired)
     committed = settle_and_flush(advance, graph)
-    if tasks:
-        tx.tell()
+    tell_of(tx, graph, [committed])
     return committed
 
 

@@ -36,6 +36,7 @@ from headrace.processes import place
 from headrace.store import (
     ClaimedTrigger,
     LeaseKeeper,
+    News,
     Requests,
     RunGraph,
     Store,
@@ -128,7 +129,7 @@ class Triggerer:
 
     def start(self, *, is_announced: bool = False) -> None:
         """Begin to listen to wake-ups; announced: take a lease before there is a first trigger."""
-        self._store.wakeups.subscribe(self.wake)
+        self._store.wakeups.subscribe(self.wake, News.TRIGGERS)
         self._must_look.set()
         if is_announced:
             self._register()

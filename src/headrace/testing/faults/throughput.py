@@ -3,77 +3,91 @@
 from __future__ import annotations
 
 import argparse
+import statistics
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from headrace.testing.faults.arena import Arena, open_arena
 from headrace.testing.faults.fault import Outcome, conclude
 from headrace.testing.faults.history import History, count_unfinished
+from headrace.testing.faults.load_driver import STARTED
 from headrace.testing.faults.table import table
 
 SLOTS = 8
 """In all, however many agents share them."""
 ONE = {"scheduler": 1, "agent": 1, "triggerer": 1}
 TWO = {"scheduler": 2, "agent": 2, "triggerer": 1}
+NOISE = 0.1
+"""Rounds of one and the same cluster differ by more than this on a machine that others use, too."""
 
 
-class Pace(NamedTuple):
-    """What a cluster did."""
+class Contestant:
+    """A cluster that has loaded its files, and what it did in each round."""
 
-    outcome: Outcome
-    tasks_per_second: float
-
-
-def run(name: str, size: Mapping[str, int], waves: int, *, with_kills: bool = False) -> Pace:
-    """How fast a cluster of this size does so many waves; one of each is killed when half of them are done."""
-    slots = str(SLOTS // size["agent"])
-    with open_arena("postgres", task_seconds=0.0, ticks=1, size=size, HEADRACE_AGENT__SLOTS=slots) as arena:
+    def __init__(self, name: str, arena: Arena) -> None:
+        self.name = name
+        self.rates: list[float] = []
+        self._arena = arena
         # What starts first is slow: every agent has to load the files once.
         arena.load.wave(arena.cluster, 2)
-        _wait_until_done(arena, 0)
-        before, began = _executions(arena), time.monotonic()
-        arena.load.wave(arena.cluster, waves)
+        self._wait_until_left(0)
+
+    def run(self, waves: int, *, with_kills: bool = False) -> None:
+        """So many runs of each workflow; one of each is killed when half of the runs are done."""
+        before, began = self._executions(), time.monotonic()
+        self._arena.load.wave(self._arena.cluster, waves)
         if with_kills:
-            _wait_until_done(arena, waves)
+            self._wait_until_left(waves * len(STARTED) // 2)
             for kind in ("scheduler", "agent"):
-                arena.cluster.running(kind)[0].kill()
-        _wait_until_done(arena, 0)
-        seconds = time.monotonic() - began
-        rate = (_executions(arena) - before) / seconds
-        return Pace(conclude(arena, [], [])._replace(name=name), rate)
+                self._arena.cluster.running(kind)[0].kill()
+        self._wait_until_left(0)
+        self.rates.append((self._executions() - before) / (time.monotonic() - began))
+
+    def conclude(self) -> Outcome:
+        return conclude(self._arena, [], [])._replace(name=self.name)
+
+    def _wait_until_left(self, left: int) -> None:
+        cluster = self._arena.cluster
+        cluster.wait_until(lambda: count_unfinished(cluster.store) <= left, f"{left} runs are left", 300.0)
+
+    def _executions(self) -> int:
+        return len(History.read(self._arena.cluster.store).executions)
 
 
-def _wait_until_done(arena: Arena, left: int) -> None:
-    arena.cluster.wait_until(lambda: count_unfinished(arena.cluster.store) <= left, f"{left} runs are left", 300.0)
-
-
-def _executions(arena: Arena) -> int:
-    return len(History.read(arena.cluster.store).executions)
+@contextmanager
+def contestant(name: str, size: Mapping[str, int]) -> Iterator[Contestant]:
+    slots = str(SLOTS // size["agent"])
+    with open_arena("postgres", task_seconds=0.0, ticks=1, size=size, HEADRACE_AGENT__SLOTS=slots) as arena:
+        yield Contestant(name, arena)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: two of each are not slower than one of each, and nothing was lost."""
     parser = argparse.ArgumentParser(prog="python -m headrace.testing.faults.throughput", description=__doc__)
-    parser.add_argument("--waves", type=int, default=60, help="how many runs of each workflow there are")
-    parser.add_argument("--rounds", type=int, default=3, help="the best of so many rounds counts")
+    parser.add_argument("--waves", type=int, default=30, help="how many runs of each workflow a round has")
+    parser.add_argument("--rounds", type=int, default=7, help="how often they take turns; the one in the middle counts")
     options = parser.parse_args(arguments)
-    rounds = [_round(options.waves) for _ in range(options.rounds)]
-    one, two, killed = (max(paces, key=lambda pace: pace.tasks_per_second) for paces in zip(*rounds, strict=True))
-    print(table(pace.outcome for paces in rounds for pace in paces))
-    for pace in (one, two, killed):
-        print(f"{pace.outcome.name}: {pace.tasks_per_second:.0f} tasks a second")
-    is_lost = any(pace.outcome.failures for paces in rounds for pace in paces)
-    return 1 if is_lost or two.tasks_per_second < one.tasks_per_second else 0
+    with contestant("one of each", ONE) as one, contestant("two of each", TWO) as two:
+        for number in range(options.rounds):
+            for each in (one, two) if number % 2 == 0 else (two, one):
+                each.run(options.waves)
+        outcomes = [one.conclude(), two.conclude()]
+    with contestant("two, one of each is killed", TWO) as killed:
+        killed.run(options.waves, with_kills=True)
+        outcomes.append(killed.conclude())
+    print(table(outcomes))
+    for each in (one, two, killed):
+        print(f"{each.name}: {statistics.median(each.rates):.0f} tasks a second ({_listed(each.rates, 0)})")
+    ratios = [after / before for before, after in zip(one.rates, two.rates, strict=True)]
+    print(f"two of each against one of each: x {statistics.median(ratios):.2f} ({_listed(ratios, 2)})")
+    is_lost = any(outcome.failures for outcome in outcomes)
+    return 1 if is_lost or statistics.median(ratios) < 1 - NOISE else 0
 
 
-def _round(waves: int) -> tuple[Pace, Pace, Pace]:
-    return (
-        run("one of each", ONE, waves),
-        run("two of each", TWO, waves),
-        run("two, one of each is killed", TWO, waves, with_kills=True),
-    )
+def _listed(figures: Sequence[float], digits: int) -> str:
+    return " ".join(f"{figure:.{digits}f}" for figure in figures)
 
 
 if __name__ == "__main__":
