@@ -21,6 +21,7 @@ SHORT = {
         "kill -9 of a triggerer",
         "PostgreSQL crashes",
         "connections are cut",
+        "transactions are called off",
         "a new revision is deployed",
         "results are told twice",
         "a host's clock is 5 minutes off",

@@ -15,19 +15,26 @@ def kinds_of(arena):
 
 def test_a_late_result_that_counts_is_found():
     """The first try's result is taken for the second one's, which is still under way."""
-    with open_broken_arena("fence", task_seconds=2 * LEASE_SECONDS) as arena:
+    with open_broken_arena("fence", is_held=True) as arena:
         agent, (line,) = arena.wait_for_work()
         agent.signal(signal.SIGSTOP)
         record, wait_until = arena.load.record, arena.cluster.wait_until
         wait_until(lambda: record.next_start(line.name, line.at), "another agent tries the task again")
-        wait_until(lambda: any(one.what == "end" for one in record.lines()), "the first try has ended")
+        arena.load.let_go(1)
+        wait_until(lambda: record.came_to_its_end(line), "the first try has ended")
         agent.signal(signal.SIGCONT)
         assert "lost" in kinds_of(arena)
 
 
 def test_two_runs_for_one_time_are_found():
-    with open_broken_arena("unique_runs", task_seconds=0.0) as arena:
+    with open_broken_arena("unique_runs") as arena:
         assert "duplicated" in kinds_of(arena)
+
+
+def test_a_clock_that_is_not_corrected_is_found():
+    """On SQLite there is no other host's clock to go by, so that the wrong one counts."""
+    with open_broken_arena("", ticks=20, HARNESS_CLOCK_SECONDS="300") as arena:
+        assert "illegal" in kinds_of(arena)
 
 
 def test_a_lease_that_is_not_renewed_is_found():

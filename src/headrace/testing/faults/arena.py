@@ -5,21 +5,28 @@ from __future__ import annotations
 import itertools
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
-from headrace.testing.faults.cluster import FAST, LAUNCHER, Cluster
+from headrace.testing.faults.cluster import FAST, LAUNCHER, Cluster, NeverHappened
 from headrace.testing.faults.load_driver import Load
 from headrace.testing.faults.members import Member
 from headrace.testing.faults.proxy import Proxy
 from headrace.testing.faults.record import Line
 from headrace.testing.postgres import PostgresServer
 
+T = TypeVar("T")
+
+DRAIN_SECONDS = 1.0
 SIZE = {"scheduler": 2, "agent": 2, "triggerer": 1}
 SMALL_SIZE = {"scheduler": 1, "agent": 2}
 QUICK_SETTINGS = {"HEADRACE_PARSER__TIMEOUT_SECONDS": "5", "HEADRACE_SCHEDULER__RESCUE_SECONDS": "0.5"}
+_WAVES = 8
+_WAVE_SECONDS = 5.0
 
 
 @dataclass
@@ -32,9 +39,12 @@ class Arena:
     proxy: Proxy | None = None
     """Between one of the agents and the database."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    """For the members on every second host."""
+    """For one member of each kind, whoever takes its place included."""
     size: Mapping[str, int] = field(default_factory=lambda: SIZE)
     """How many of each kind there are."""
+    behind_proxy: Member | None = None
+    """The agent that reaches the database by way of the proxy."""
+    _strange: set[str] = field(default_factory=set)
     _hosts: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def start(self) -> None:
@@ -61,16 +71,48 @@ class Arena:
         """An agent that has something under way, and what."""
         return self.cluster.wait_until(self.agents_at_work, "an agent has work")[0]
 
+    def wait_for_proxied_work(self) -> Member:
+        """The agent behind the proxy, as soon as it has something under way."""
+        agent = self.behind_proxy
+        assert agent is not None
+        self.wait_under_load(lambda: agent in [one for one, _ in self.agents_at_work()], f"{agent.name} has work")
+        return agent
+
+    def wait_under_load(self, condition: Callable[[], T | None], what: str) -> T:
+        """What the condition gives once it is true; there is more work every few seconds until then."""
+        for _ in range(_WAVES):
+            with suppress(NeverHappened):
+                found = self.cluster.wait_until(condition, what, _WAVE_SECONDS)
+                if found is not None:
+                    return found
+            self.load.wave(self.cluster)
+        raise NeverHappened(f"brought {_WAVES} waves in vain until {what}\n{self.cluster.stderr()}")
+
+    def work_on(self, seconds: float) -> None:
+        """Have work for so long."""
+        until = time.monotonic() + seconds
+        while (rest := until - time.monotonic()) > 0:
+            self.load.wave(self.cluster)
+            time.sleep(min(rest, _WAVE_SECONDS))
+
+    def times_said(self, words: str) -> int:
+        """How often the members said this."""
+        return sum(member.stderr.count(words) for member in self.cluster.members())
+
     def _start(self, kind: str) -> Member:
         arguments = {
             "scheduler": ("--projects", f"project={self.cluster.project}"),
-            "agent": ("--drain-seconds", "5"),
+            "agent": ("--drain-seconds", str(DRAIN_SECONDS)),
         }.get(kind, ())
-        host = next(self._hosts)
-        environment = {"HARNESS_HOST": f"host-{host}", **(self.environment if host % 2 else {})}
-        if self.proxy is not None and kind == "agent" and not self.cluster.running("agent"):
+        is_strange = not any(member.name in self._strange for member in self.cluster.running(kind))
+        environment = {"HARNESS_HOST": f"host-{next(self._hosts)}", **(self.environment if is_strange else {})}
+        is_proxied = kind == "agent" and not (self.behind_proxy and self.behind_proxy.is_running)
+        if self.proxy is not None and is_proxied:
             environment["HEADRACE_STORE"] = self.proxy.url
-        return self.cluster.start(kind, *arguments, program=LAUNCHER, **environment)
+        member = self.cluster.start(kind, *arguments, program=LAUNCHER, **environment)
+        self.behind_proxy = member if is_proxied else self.behind_proxy
+        self._strange |= {member.name} if is_strange else set()
+        return member
 
 
 @contextmanager
@@ -86,7 +128,7 @@ def open_arena(
 ) -> Iterator[Arena]:
     """A cluster on PostgreSQL (`postgres`) or on a file (`sqlite`), of which nothing is left.
 
-    `environment` is for half of its members, `settings` are for all of them; without a `server` it gets its own.
+    `environment` is for one member of each kind, `settings` are for all of them; without a `server` it gets its own.
     """
     with ExitStack() as opened:
         folder = _passing_folder(opened)
@@ -118,12 +160,17 @@ def open_quiet_arena(settings: Mapping[str, str], task_seconds: float) -> Iterat
 
 
 @contextmanager
-def open_broken_arena(guarantee: str, *, task_seconds: float, ticks: int = 1) -> Iterator[Arena]:
+def open_broken_arena(
+    guarantee: str, *, task_seconds: float = 0.0, ticks: int = 1, is_held: bool = False, **environment: str
+) -> Iterator[Arena]:
     """A small cluster in which one of the engine's guarantees is taken away from everybody."""
     with ExitStack() as opened:
         folder = _passing_folder(opened)
-        load = Load(folder / "load", task_seconds=task_seconds, ticks=ticks, is_small=True, is_stubborn=True)
-        cluster = _cluster(opened, folder, f"sqlite:///{folder}/headrace.db", load, HARNESS_BREAK=guarantee)
+        load = Load(
+            folder / "load", task_seconds=task_seconds, ticks=ticks, is_small=True, is_stubborn=True, is_held=is_held
+        )
+        environment = {"HARNESS_BREAK": guarantee, **environment}
+        cluster = _cluster(opened, folder, f"sqlite:///{folder}/headrace.db", load, **environment)
         arena = Arena(cluster, load, size=SMALL_SIZE)
         arena.start()
         yield arena

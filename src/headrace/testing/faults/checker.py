@@ -44,6 +44,7 @@ def check(store: Store, lines: Sequence[Line], schedules: Sequence[Schedule]) ->
         *_executions_that_differ(history, lines),
         *_what_tasks_noticed(lines),
         *(wrong for schedule in schedules for wrong in _logical_times(history.runs, schedule)),
+        *_runs_before_their_time(history.runs, lines),
         *_transitions(store),
     ]
 
@@ -156,6 +157,20 @@ def _logical_times(runs: Sequence[SeenRun], schedule: Schedule) -> Iterator[Wron
     for at in range(first, last + 1, schedule.every_micros):
         if at not in times:
             yield Wrong("lost", f"`{schedule.workflow}` has no run for {at}")
+
+
+def _runs_before_their_time(runs: Sequence[SeenRun], lines: Sequence[Line]) -> Iterator[Wrong]:
+    """By the clock of the tasks, as the store would only repeat what a wrong clock has told it."""
+    due = {
+        (run.workflow, name): run.logical_at
+        for run in runs
+        if run.type == "scheduled" and run.logical_at is not None
+        for name in (run.key, str(run.attempt_id))
+    }
+    for line in lines:
+        early = due.get((line.workflow, line.run), 0) - round(line.wall * 1e6)
+        if line.what == "start" and line.wall and early > 0:
+            yield Wrong("illegal", f"{line.name} began {early / 1e6:.1f} s before the time that its run is for")
 
 
 # ---- transitions -------------------------------------------------------------------------------------------------

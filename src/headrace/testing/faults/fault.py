@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,6 +24,8 @@ class Interrupted(NamedTuple):
     lines: Sequence[Line]
     at: float
     waits: Sequence[float] = ()
+    times: int = 1
+    """How often it has happened, seen from outside."""
 
 
 NOBODY = Interrupted((), 0.0)
@@ -45,13 +48,15 @@ class Fault:
     """What may happen here: shown, and no failure."""
     stores: tuple[str, ...] = ("postgres", "sqlite")
     environment: Mapping[str, str] = field(default_factory=dict)
-    """For half of the members of the cluster in which it happens."""
+    """For one member of each kind in the cluster in which it happens."""
     task_seconds: float = 0.2
     """How long the tasks of the load take."""
     is_possible: bool = True
     """Whether this user on this machine can bring it about."""
     is_long: bool = False
     """Once is enough."""
+    pause_seconds: tuple[float, float] = (0.0, 0.0)
+    """Between two of them the cluster works for at least and at most so long."""
     check: Check = _nothing_more
     """What must hold besides, where nothing else goes wrong."""
 
@@ -82,6 +87,7 @@ def suffer(arena: Arena, faults: Sequence[Fault], rounds: Iterable[object]) -> O
             arena.wait_for_work()
             interrupted.append(fault.inject(arena))
             arena.replenish()
+            arena.work_on(random.uniform(*fault.pause_seconds))
     return conclude(arena, faults, interrupted)
 
 
@@ -95,7 +101,7 @@ def conclude(arena: Arena, faults: Sequence[Fault], interrupted: Sequence[Interr
     history = History.read(arena.cluster.store)
     return Outcome(
         " + ".join(fault.name for fault in faults),
-        len(interrupted),
+        sum(one.times for one in interrupted),
         len(history.runs),
         len(history.executions),
         wrongs,
@@ -119,5 +125,7 @@ def _surprises(arena: Arena) -> list[Wrong]:
 
 
 def _recoveries(arena: Arena, one: Interrupted) -> list[float]:
-    starts = [arena.load.record.next_start(line.name, one.at) for line in one.lines if line.at]
+    record = arena.load.record
+    ended = [line for line in one.lines if line.at and not record.came_to_its_end(line)]
+    starts = [record.next_start(line.name, one.at) for line in ended]
     return [*one.waits, *(start - one.at for start in starts if start is not None)]

@@ -7,16 +7,19 @@ wrong; `HARNESS_BREAK` takes one of the engine's guarantees away, to see that th
 
 from __future__ import annotations
 
+import itertools
 import os
 import runpy
 import socket
 from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, tzinfo
+from pathlib import Path
 from types import ModuleType
 
 from headrace import clock
 from headrace.agent import agent
+from headrace.errors import StoreUnreachableError
 from headrace.scheduler import run_starter
 from headrace.state import HELD, Task
 from headrace.store import (
@@ -32,8 +35,11 @@ from headrace.store import (
     results,
     store,
 )
+from headrace.testing.faults.sightings import note_that_it_happened
 
 _REPEATED = 20
+_LOST = 7
+_FOLDER = Path(os.environ["LOAD_FOLDER"])
 
 
 def live_on(host: str) -> None:
@@ -89,13 +95,27 @@ def tell_twice() -> None:
         tx: Transaction, graph: RunGraph, reports: Sequence[Report], max_tasks: int, asking: Callable[[], None]
     ) -> Committed:
         told = [*earlier, *reports, *reports]
+        note_that_it_happened(_FOLDER)
         earlier.extend(reports)
         return apply_results(tx, graph, told, max_tasks, asking)
 
     _replace(agent, "apply_results", apply)
 
 
-def _replace(module: ModuleType, name: str, value: object) -> None:
+def lose_answers() -> None:
+    """Now and then a commit has succeeded and nobody is told, as when a connection breaks at that very moment."""
+    commit, numbers = Transaction.commit, itertools.count(1)
+
+    def commit_and_lose(self: Transaction) -> None:
+        commit(self)
+        if next(numbers) % _LOST == 0:
+            note_that_it_happened(_FOLDER)
+            raise StoreUnreachableError("the harness has lost the answer to a commit")
+
+    _replace(Transaction, "commit", commit_and_lose)
+
+
+def _replace(module: ModuleType | type, name: str, value: object) -> None:
     """What is not there any more cannot be broken: better that nothing starts than that nothing is broken."""
     getattr(module, name)
     setattr(module, name, value)
@@ -106,6 +126,7 @@ BREAKS = {
     "renewal": without_renewal,
     "unique_runs": without_unique_runs,
     "repeated_results": tell_twice,
+    "lost_answers": lose_answers,
 }
 
 if __name__ == "__main__":

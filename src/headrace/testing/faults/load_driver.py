@@ -39,8 +39,12 @@ class Load:
         ticks: int = 5,
         is_small: bool = False,
         is_stubborn: bool = False,
+        is_held: bool = False,
     ) -> None:
-        """A small load is one schedule and nothing else; stubborn tasks do not end when they are asked to."""
+        """A small load is one schedule and nothing else; stubborn tasks do not end when they are asked to.
+
+        What is held ends when `let_go` says so.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         self.record = Record(folder)
         self._first_tick = int(time.time()) // EVERY_SECONDS * EVERY_SECONDS
@@ -53,6 +57,7 @@ class Load:
             "LOAD_FIRST_TICK": str(self._first_tick),
             "LOAD_TICKS": str(ticks),
             "LOAD_IS_STUBBORN": "yes" if is_stubborn else "",
+            "LOAD_IS_HELD": "yes" if is_held else "",
         }
 
     def bring(self, cluster: Cluster) -> None:
@@ -71,6 +76,10 @@ class Load:
             for name in STARTED:
                 is_triggered = partial(_is_triggered, cluster.store, name, f"wave-{number}")
                 cluster.wait_until(is_triggered, f"run {number} of `{name}` is started")
+
+    def let_go(self, number: int) -> None:
+        """Have the tries with this number end."""
+        (self.record.folder / f"let go {number}").touch()
 
     def finish(self, cluster: Cluster, seconds: float) -> None:
         """Until every run has ended; what has not by then is for the check to report."""

@@ -28,6 +28,10 @@ class Line(NamedTuple):
     at: float
     """On the monotonic clock; 0 if the task does not know."""
     limit: str = ""
+    wall: float = 0.0
+    """On the machine's clock; 0 if the task does not know."""
+    revision: int = 0
+    """Of the code that ran."""
 
     @property
     def name(self) -> tuple[str, str, str]:
@@ -69,6 +73,13 @@ class Record:
         # In the order in which they were written: a line without a time is older than the next one that has one.
         latest = line.at or next((one.at for one in self._lines[self._lines.index(line) :] if one.at), float("inf"))
         return started_at(line.pid) > latest + _CLOCK_SECONDS
+
+    def came_to_its_end(self, start: Line) -> bool:
+        """Whether an execution that began has also ended, by itself."""
+        return any(
+            (one.what, one.pid, one.name) == ("end", start.pid, start.name) and one.at >= start.at
+            for one in self.lines()
+        )
 
     def next_start(self, name: tuple[str, str, str], after: float) -> float | None:
         """When a task began again."""

@@ -36,7 +36,8 @@ def measure(how: Callable[[Arena], Interrupted], settings: Mapping[str, str], ki
 
 
 def _recover(arena: Arena, how: Callable[[Arena], Interrupted]) -> float:
-    (line, *_), at, _ = how(arena)
+    interrupted = how(arena)
+    line, at = interrupted.lines[0], interrupted.at
 
     def waited() -> float:
         start = arena.load.record.next_start(line.name, at)

@@ -12,13 +12,14 @@ from noting import noted, work
 FIRST_TICK = datetime.fromtimestamp(int(os.environ["LOAD_FIRST_TICK"]), UTC)
 TICKS = int(os.environ["LOAD_TICKS"])
 EVERY = timedelta(seconds=2)
+REVISION = 0
 MANY_TRIES = {"retries": 1000, "retry_delay": timedelta(0)}
 
 
 def around(ti, *limits):
     """Notes the try; each limit is `(name, count)`."""
     name = ti.task_id if ti.map_index < 0 else f"{ti.task_id}[{ti.map_index}]"
-    return noted(ti.dag_id, ti.run_id, name, ti.try_number, dict(limits))
+    return noted(ti.dag_id, ti.run_id, name, ti.try_number, dict(limits), REVISION)
 
 
 class Waits(BaseOperator):
@@ -26,7 +27,7 @@ class Waits(BaseOperator):
 
     def execute(self, context):
         with around(context["ti"]):
-            self.defer(trigger=TimeDeltaTrigger(timedelta(seconds=0.2)), method_name="go_on")
+            self.defer(trigger=TimeDeltaTrigger(timedelta(seconds=0.5)), method_name="go_on")
 
     def go_on(self, context, event=None):
         with around(context["ti"]):
@@ -81,6 +82,6 @@ with DAG(
     @task
     def tick(ti=None):
         with around(ti, ("ticks", 1)):
-            work()
+            work(ti.try_number)
 
     tick()

@@ -21,10 +21,15 @@ SECONDS = float(os.environ["LOAD_SECONDS"])
 
 @contextmanager
 def noted(
-    workflow: str, run: object, task: str, number: int = 0, limits: Mapping[str, int] | None = None
+    workflow: str,
+    run: object,
+    task: str,
+    number: int = 0,
+    limits: Mapping[str, int] | None = None,
+    revision: int = 0,
 ) -> Iterator[None]:
     """Around the work of one execution. `limits` says how many may be inside at the same time, by name."""
-    who = {"workflow": workflow, "run": str(run), "task": task, "number": number}
+    who = {"workflow": workflow, "run": str(run), "task": task, "number": number, "revision": revision}
     with ExitStack() as held:
         note("start", **who)
         if not _take(held, f"task {workflow} {run} {task}", 1):
@@ -36,10 +41,14 @@ def noted(
         note("end", **who)
 
 
-def work() -> None:
+def work(number: int = 0) -> None:
+    """Takes its time, or until the harness lets tries of this number end."""
     if os.environ.get("LOAD_IS_STUBBORN"):
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while os.environ.get("LOAD_IS_HELD") and not (FOLDER / f"let go {number}").exists():
+        time.sleep(0.01)
     time.sleep(SECONDS)
+    print(f"worked for {SECONDS} s")
 
 
 def note(what: str, **said: object) -> None:
