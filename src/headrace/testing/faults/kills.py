@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections import Counter
+from collections.abc import Sequence
 
 from headrace.testing.faults.arena import DRAIN_SECONDS, Arena
 from headrace.testing.faults.checker import Wrong
@@ -11,6 +12,7 @@ from headrace.testing.faults.cluster import LEASE_SECONDS, NeverHappened
 from headrace.testing.faults.fault import NOBODY, Fault, Interrupted
 from headrace.testing.faults.history import History
 from headrace.testing.faults.members import kill
+from headrace.testing.faults.record import Line
 from headrace.testing.faults.sightings import is_given_up, runs_triggers
 
 FLAKY = ("second_time", "+nested+flaky")
@@ -18,8 +20,23 @@ FLAKY = ("second_time", "+nested+flaky")
 
 
 def kill_agent(arena: Arena) -> Interrupted:
-    agent, lines = arena.wait_for_work()
-    return Interrupted(lines, agent.kill())
+    """Again, if everything below it was at its end before the signal came."""
+
+    def killed() -> Interrupted | None:
+        agent, lines = arena.wait_for_work()
+        at = agent.kill()
+        arena.replenish()
+        return _interrupted(arena, lines, at)
+
+    return arena.wait_under_load(killed, "an agent is killed with tasks in the middle")
+
+
+def _interrupted(arena: Arena, lines: Sequence[Line], at: float) -> Interrupted | None:
+    """The executions that did not come to their end, once their processes are gone."""
+    record = arena.load.record
+    arena.cluster.wait_until(lambda: not set(lines) & set(record.under_way()), "what was below it is gone")
+    cut_short = [line for line in lines if not record.came_to_its_end(line)]
+    return Interrupted(cut_short, at) if cut_short else None
 
 
 def kill_scheduler(arena: Arena) -> Interrupted:
@@ -39,7 +56,7 @@ def kill_zygote(arena: Arena) -> Interrupted:
     zygotes = agent.zygotes()
     if not zygotes:
         raise NeverHappened(f"{agent.name} has work and no warm parent")
-    at = min(kill(pid) for pid in zygotes)
+    at = min([kill(pid) for pid in zygotes])
     return Interrupted(lines, at, times=len(zygotes))
 
 
@@ -48,8 +65,7 @@ def kill_task(arena: Arena) -> Interrupted:
 
     def killed() -> Interrupted | None:
         _, (line, *_) = arena.wait_for_work()
-        at = kill(line.pid)
-        return None if arena.load.record.came_to_its_end(line) else Interrupted([line], at)
+        return _interrupted(arena, [line], kill(line.pid))
 
     return arena.wait_under_load(killed, "a task is killed in the middle")
 
