@@ -92,14 +92,21 @@ def test_runs_that_wait_for_their_turn(world):
         world.trigger()
         world.pass_seconds(1)
     world.claim()
-    assert sentences(world) == []
-    assert sentences(world, late_seconds=0) == [
+    assert sentences(world) == [
         (
             False,
             "run 2 of `flow` waits since 2026-02-03 04:05:07Z: max_active_runs is 1 and run 1 is not done"
             " (and 1 more run of the workflow)",
         )
     ]
+
+
+def test_a_paused_workflow_keeps_its_runs_waiting(world):
+    world.save(job("a"))
+    everybody(world)
+    pause(world.store, "flow")
+    world.trigger()
+    assert sentences(world) == [(False, "run 1 of `flow` waits since 2026-02-03 04:05:06Z: the workflow is paused")]
 
 
 def test_a_schedule_that_nobody_serves(world):
@@ -125,6 +132,19 @@ def test_a_timetable_that_nobody_asks(world):
     everybody(world)
     wait = "since 2026-02-03 04:05:06Z (1 min 30 s)"
     assert sentences(world) == [(True, f"workflow `flow` waits {wait} for its timetable to tell the next time")]
+
+
+def test_tasks_that_wait_for_their_next_try(world):
+    world.save(*(job(key, retry=Retry(limit=1, delay_seconds=3600)) for key in "ab"))
+    everybody(world)
+    world.trigger()
+    world.claim(2)
+    world.finish("a", "failed")
+    one = "1 task waits for the next try, at 2026-02-03 05:05:06Z (in 1 h 0 min)"
+    assert sentences(world) == [(False, one)]
+    world.finish("b", "failed")
+    two = "2 tasks wait for the next try, the first at 2026-02-03 05:05:06Z (in 1 h 0 min)"
+    assert sentences(world) == [(False, two)]
 
 
 def test_a_retry_that_nobody_serves(world):

@@ -90,7 +90,7 @@ def test_the_limit_of_active_tasks(world, scope):
     assert world.claim(2) == ["a"]
     found = reason(world, run, "b")
     assert found.kind == "max_active_tasks"
-    assert "max_active_tasks is 1 and 1 tasks" in found.sentence
+    assert "max_active_tasks is 1 and 1 task of" in found.sentence
 
 
 def test_the_limit_of_one_task_over_all_runs(world):

@@ -11,7 +11,7 @@ from headrace.actions.wording import instant, span
 from headrace.clock import Clock, to_micros
 from headrace.store import SourceErrorRow, Store, Transaction, get_run, get_tasks, list_source_errors
 from headrace.store.backlog import MOST, Backlog, Size, read_backlog, store_size
-from headrace.store.lateness import late_runs, late_schedules, late_timetables, ready_tasks
+from headrace.store.lateness import late_runs, late_schedules, late_timetables, ready_tasks, retries
 from headrace.store.presence import GivenUp, Present, given_up_processes, present_processes
 
 LATE_SECONDS = 60.0
@@ -68,6 +68,7 @@ def status(store: Store, clock: Clock, late_seconds: float = LATE_SECONDS) -> St
             *_late_timer(backlog, late_before, now),
             *_late_runs(tx, late_before, now),
             *_waiting_tasks(tx, late_before, now),
+            *_retries(tx, now),
         ]
         return Status(
             now=now,
@@ -124,11 +125,14 @@ def _late_timer(backlog: Backlog, before: int, now: int) -> Iterator[Concern]:
 
 
 def _late_runs(tx: Transaction, before: int, now: int) -> Iterator[Concern]:
-    for late in late_runs(tx, before, _GROUPS):
+    """Queued runs whose time has come; those that are about to start only if they are late."""
+    for late in late_runs(tx, now, _GROUPS):
         run = get_run(tx, late.run_id)
         if run is None or run.state != "queued":
             continue  # it has started since
         reason = explain_queued(tx, run, now)
+        if reason.kind in _BROKEN and late.since > before:
+            continue
         others = "" if late.number == 1 else f" (and {_count(late.number - 1, 'more run')} of the workflow)"
         yield Concern(
             reason.kind, reason.sentence + others, late.number, late.since, reason.hint, reason.kind in _BROKEN
@@ -151,6 +155,15 @@ def _waiting_tasks(tx: Transaction, before: int, now: int) -> list[Concern]:
             number=before_it.number + group.number, since=min(before_it.since or group.since, group.since)
         )
     return [one._replace(sentence=_of_tasks(one, now)) for one in found.values()]
+
+
+def _retries(tx: Transaction, now: int) -> Iterator[Concern]:
+    later = retries(tx, now)
+    if later.number:
+        wait = f"{_count(later.number, 'task')} {'waits' if later.number == 1 else 'wait'} for the next try"
+        first = "" if later.number == 1 else "the first "
+        at = f"{first}at {instant(later.first_at)} (in {span(now, later.first_at)})"
+        yield Concern("up_for_retry", f"{wait}, {at}", later.number, is_problem=False)
 
 
 def _of_tasks(concern: Concern, now: int) -> str:

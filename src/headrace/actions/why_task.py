@@ -218,7 +218,9 @@ def _active_tasks(situation: Situation, task: TaskRow) -> _Found:
     if limit is None or situation.active < limit:
         return None
     of = "the run" if situation.run.max_active_tasks_scope == "run" else f"workflow `{situation.run.workflow}`"
-    return "max_active_tasks", f"max_active_tasks is {limit} and {situation.active} tasks of {of} are active", None
+    active = "1 task" if situation.active == 1 else f"{situation.active} tasks"
+    verb = "is" if situation.active == 1 else "are"
+    return "max_active_tasks", f"max_active_tasks is {limit} and {active} of {of} {verb} active", None
 
 
 def _active_of_task(situation: Situation, task: TaskRow) -> _Found:

@@ -38,6 +38,12 @@ READY_TASKS = Sql(
     GROUP BY ready.attempt_id, ready.pool, ready.queue ORDER BY min(ready.scheduled_at) LIMIT :limit
     """
 )
+RETRIES = Sql(
+    """
+    SELECT count(*), min(later.due_at)
+    FROM (SELECT due_at FROM task WHERE due_at > :now AND state = 'up_for_retry' ORDER BY due_at LIMIT :most) AS later
+    """
+)
 RUNS_OF_ATTEMPTS = Sql("SELECT id, run_id FROM attempt WHERE id IN :ids[]")
 
 
@@ -54,6 +60,13 @@ class LateRuns(NamedTuple):
     """One of them."""
     number: int
     since: int
+
+
+class Retries(NamedTuple):
+    """Tasks whose next try has its time."""
+
+    number: int
+    first_at: int | None
 
 
 class ReadyTasks(NamedTuple):
@@ -80,6 +93,12 @@ def late_runs(tx: Transaction, before: int, limit: int) -> list[LateRuns]:
     """Runs that might have started before an instant and did not, by workflow."""
     rows = tx.run(LATE_RUNS, {"before": before, "limit": limit, "most": MOST})
     return [LateRuns(*row) for row in rows]
+
+
+def retries(tx: Transaction, now: int) -> Retries:
+    """Tasks that wait for the time of their next try."""
+    ((number, first_at),) = tx.run(RETRIES, {"now": now, "most": MOST})
+    return Retries(number, first_at)
 
 
 def ready_tasks(tx: Transaction, limit: int) -> list[ReadyTasks]:
