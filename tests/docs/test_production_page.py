@@ -55,6 +55,20 @@ def test_an_agent_has_time_to_drain():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_within_sentences_can_be_typed(page):
+    context = click.Context(headrace, help_option_names=headrace.context_settings["help_option_names"])
+    for span in re.findall(r"`headrace ([a-z][^`]*)`", page.read_text().replace("\n", " ")):
+        command, words = headrace, shlex.split(span)
+        while isinstance(command, click.Group) and words:
+            name, *words = words
+            command = command.get_command(context, name)
+            assert command is not None, f"there is no command `{name}` in `headrace {span}`"
+        assert not isinstance(command, click.Group) or command.invoke_without_command, f"`headrace {span}` does nothing"
+        known = {option for parameter in command.params for option in parameter.opts}
+        assert {word for word in words if word.startswith("-")} <= known, span
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_settings_that_are_mentioned_exist(page):
     known = {setting.name for setting in describe_settings()} | {"secrets.key"}  # a file beside the database
     mentioned = re.findall(rf"`((?:{'|'.join(_SECTIONS)})\.\w+)`", page.read_text())
