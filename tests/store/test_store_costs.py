@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from copy import copy
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from sqlalchemy import text
 from store_bench import Bench, flow, node, report
 from store_history import with_history
 
@@ -25,6 +27,7 @@ from headrace.store import (
     fire_triggers,
     insert_backfill,
     pruning,
+    reading,
     run_graph,
     runs,
     timers,
@@ -291,6 +294,14 @@ def test_hot_statements_use_their_indexes_with_a_million_old_tasks(bench, is_ana
     check_hot_plans(bench)
 
 
+def test_the_runs_of_a_workflow_are_not_looked_for_among_those_of_others(historic):
+    page = {"workflow_id": 3, "before": 1 << 60, "limit": 50}
+    for statement, parameters in ((reading.RUNS_OF_WORKFLOW, page), (reading.WORKFLOWS_BY_NAME, {"name": "old3"})):
+        plan = explain(historic, statement, parameters, may_read_all=False)
+        among_all = re.compile(r"pk_run\b|Seq Scan on run |SCAN run\b|SEARCH run USING INTEGER PRIMARY KEY")
+        assert not [line for line in plan if among_all.search(line)], plan
+
+
 def check_hot_plans(bench: Bench) -> None:
     for name, (statement, parameters, index) in HOT.items():
         plan = explain(bench, statement, parameters)
@@ -305,13 +316,15 @@ def reads_everything(line: str) -> bool:
     return is_scan or "Seq Scan on task" in line or "Seq Scan on edge" in line
 
 
-def explain(bench: Bench, statement: Sql, parameters: dict) -> list[str]:
-    """The plan of a statement with these parameters, one step a line."""
+def explain(bench: Bench, statement: Sql, parameters: dict, *, may_read_all: bool = True) -> list[str]:
+    """The plan of a statement with these parameters, one step a line; as for a large table if it may not read all."""
     explained = copy(statement)
     explained.sqlite = f"EXPLAIN QUERY PLAN {statement.sqlite}"
     explained.postgres = f"EXPLAIN {statement.postgres}"
     explained.has_rows = True
     with bench.store.begin() as tx:
+        if not may_read_all and tx.dialect == "postgres":
+            tx.execute(text("SET LOCAL enable_seqscan = off"))
         return [str(row[-1]) for row in tx.run(explained, parameters)]
 
 

@@ -15,13 +15,14 @@ from headrace.store.results import settle_and_flush
 from headrace.store.run_graph import RunGraph
 from headrace.store.sql import Sql
 
+# The questions first: without the order SQLite, which does not know how few there are, would begin with all attempts.
 _SELECT = """
     SELECT question.id, question.task_id, question.attempt_id, attempt.run_id, workflow.name, task.key, task.map_index,
            question.document, question.asked_at, question.due_at, question.closed_at, question.outcome, question.answer
     FROM question
-    JOIN task ON task.id = question.task_id
-    JOIN attempt ON attempt.id = question.attempt_id
-    JOIN workflow ON workflow.id = attempt.workflow_id
+    [[sqlite: CROSS]] JOIN task ON task.id = question.task_id
+    [[sqlite: CROSS]] JOIN attempt ON attempt.id = question.attempt_id
+    [[sqlite: CROSS]] JOIN workflow ON workflow.id = attempt.workflow_id
 """
 LIST = Sql(
     f"""

@@ -14,9 +14,16 @@ from headrace.store.sql import Sql
 PAGE = 50
 """How many rows a list shows unless somebody asks for more."""
 
-_WORKFLOW = """
+_ANY_ID = 2**62
+
+_WORKFLOW = f"""
     SELECT workflow.id, project.name, workflow.name, workflow.file, workflow.is_paused, workflow.is_gone,
-           schedule.next_run_at, (SELECT max(run.id) FROM run WHERE run.workflow_id = workflow.id)
+           schedule.next_run_at, (
+             SELECT run.id FROM run
+             WHERE (run.workflow_id, run.id) >= (workflow.id, 0)
+               AND (run.workflow_id, run.id) < (workflow.id, {_ANY_ID}) AND run.id >= 0
+             ORDER BY run.workflow_id DESC, run.id DESC LIMIT 1
+           )
     FROM workflow JOIN project ON project.id = workflow.project_id
     LEFT JOIN schedule ON schedule.workflow_id = workflow.id
 """
@@ -36,20 +43,23 @@ _RUN = """
     JOIN attempt ON attempt.id = (SELECT max(newest.id) FROM attempt AS newest WHERE newest.run_id = run.id)
 """
 RUNS = Sql(f"{_RUN} WHERE run.id < :before ORDER BY run.id DESC LIMIT :limit")
-RUNS_OF_WORKFLOW = Sql(
-    f"{_RUN} WHERE run.workflow_id = :workflow_id AND run.id < :before ORDER BY run.id DESC LIMIT :limit"
-)
-CHOSEN_RUNS = Sql(
-    f"""
-    {_RUN} WHERE run.id < :before AND (:workflow_id = 0 OR run.workflow_id = :workflow_id)
+# As a range of pairs: otherwise PostgreSQL may look for a workflow's runs among those of all others, newest first, and
+# read them all where the workflow has not run for long.
+_OF_WORKFLOW = f"""
+    {_RUN} WHERE (run.workflow_id, run.id) >= (:workflow_id, 0) AND (run.workflow_id, run.id) < (:workflow_id, :before)
+      AND run.id >= 0
+"""
+_NEWEST_OF_WORKFLOW = "ORDER BY run.workflow_id DESC, run.id DESC LIMIT :limit"
+RUNS_OF_WORKFLOW = Sql(f"{_OF_WORKFLOW} {_NEWEST_OF_WORKFLOW}")
+_CHOSEN = """
       AND (:state = '' OR run.state = :state) AND (:type = '' OR run.type = :type)
       AND (:backfill_id = 0 OR run.backfill_id = :backfill_id)
       AND (:partition_key = '' OR run.partition_key = :partition_key)
       AND (CAST(:since AS bigint) IS NULL OR run.logical_at >= :since)
       AND (CAST(:until AS bigint) IS NULL OR run.logical_at <= :until)
-    ORDER BY run.id DESC LIMIT :limit
-    """
-)
+"""
+CHOSEN_RUNS = Sql(f"{_RUN} WHERE run.id < :before {_CHOSEN} ORDER BY run.id DESC LIMIT :limit")
+CHOSEN_RUNS_OF_WORKFLOW = Sql(f"{_OF_WORKFLOW} {_CHOSEN} {_NEWEST_OF_WORKFLOW}")
 ACTIVE_RUNS = Sql(
     f"""
     {_RUN} WHERE run.workflow_id = :workflow_id AND run.state IN ('queued', 'running') AND run.state = 'running'
@@ -160,7 +170,6 @@ ACTIVE_TASKS = Sql(
       AND (:key = '' OR task.key = :key)
     """
 )
-_ANY_ID = 2**62
 
 
 class WorkflowRow(NamedTuple):
@@ -385,7 +394,8 @@ def list_runs(
 def choose_runs(tx: Transaction, choice: RunChoice, before: int | None = None, limit: int = PAGE) -> list[RunRow]:
     """Those runs that somebody wants to see, newest first, beginning before one."""
     parameters = {**choice._asdict(), "before": before or _ANY_ID, "limit": limit}
-    return [_run(row) for row in tx.run(CHOSEN_RUNS, parameters)]
+    statement = CHOSEN_RUNS_OF_WORKFLOW if choice.workflow_id else CHOSEN_RUNS
+    return [_run(row) for row in tx.run(statement, parameters)]
 
 
 def running_runs(tx: Transaction, workflow_id: int, limit: int = PAGE, backfill_id: int | None = None) -> list[RunRow]:

@@ -299,6 +299,8 @@ run = Table(
     # Only for statements that say so, too: those about one workflow would read the waiting runs of all others by it.
     Index("ix_run_queued", "run_after", **_where("state = 'queued' AND id > 0")),
     Index("ix_run_logical", "workflow_id", "logical_at", **_where("logical_at IS NOT NULL")),
+    # Only for lists of a workflow's runs, which say so, too: whoever looks for active ones has a smaller index.
+    Index("ix_run_newest", "workflow_id", "id", **_where("id >= 0")),
     Index("ix_run_ended", "ended_at", **_where("ended_at IS NOT NULL")),
     Index("ix_run_backfill", "backfill_id", "backfill_order", **_where("backfill_id IS NOT NULL")),
 )

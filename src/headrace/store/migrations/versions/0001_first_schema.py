@@ -204,6 +204,7 @@ def _create_runs() -> None:
     op.create_index("ix_run_backfill", "run", ["backfill_id", "backfill_order"], **_where("backfill_id IS NOT NULL"))
     op.create_index("ix_run_ended", "run", ["ended_at"], **_where("ended_at IS NOT NULL"))
     op.create_index("ix_run_logical", "run", ["workflow_id", "logical_at"], **_where("logical_at IS NOT NULL"))
+    op.create_index("ix_run_newest", "run", ["workflow_id", "id"], **_where("id >= 0"))
     op.create_index("ix_run_queued", "run", ["run_after"], **_where("state = 'queued' AND id > 0"))
     op.create_table(
         "attempt",
