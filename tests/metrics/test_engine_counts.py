@@ -11,6 +11,7 @@ from headrace.definition import Node, Workflow
 from headrace.errors import StoreUnreachableError
 from headrace.metrics.catalogue import (
     DATABASE_ERRORS,
+    FAMILIES,
     LEASES_LOST,
     LEASES_RENEWED,
     PROCESSES_GIVEN_UP,
@@ -83,6 +84,17 @@ def test_every_service_of_a_scheduler_is_timed(engine):
     before = [TICK_SECONDS.count(name) for name in names]
     scheduler.tick()
     assert [TICK_SECONDS.count(name) - count for name, count in zip(names, before, strict=True)] == [1] * len(names)
+
+
+def test_what_alerts_are_about_is_there_before_it_happens(engine):
+    Scheduler(engine.store, engine.clock).tick()
+    engine.settle()
+    there = {family.name: {one.labels for one in family.samples()} for family in FAMILIES}
+    assert {("agent",), ("scheduler",)} <= there["headrace_leases_lost_total"]
+    assert ("agent",) in there["headrace_lease_stops_total"] & there["headrace_lease_renewals_failed_total"]
+    assert {("agent",), ("presence",), ("rescuer",)} <= there["headrace_tick_failures_total"]
+    assert there["headrace_processes_given_up_total"] >= {("silent",), ("dead",)}
+    assert there["headrace_runs_ended_total"] >= {("success",), ("failed",)}
 
 
 def test_a_database_that_is_away(postgres_server):

@@ -44,6 +44,16 @@ def test_what_has_no_labels_is_there_from_the_start():
     assert parsed(Counter("lost_total", "Lost."), Gauge("slots", "Slots.")) == {("lost_total",): 0, ("slots",): 0}
 
 
+def test_a_counter_begins_with_0_where_its_labels_are_known():
+    """Otherwise nobody is alerted by the first thing that is counted: a series that begins with 1 has not increased."""
+    counter = Counter("lost_total", "", ("kind",), ("agent",))
+    counter.expect("scheduler")
+    assert [(one.labels, one.value) for one in counter.samples()] == [(("agent",), 0.0), (("scheduler",), 0.0)]
+    counter.add("agent")
+    counter.expect("agent")
+    assert counter.value("agent") == 1.0
+
+
 def test_a_gauge_is_what_was_last_set():
     slots = Gauge("slots", "Slots.")
     slots.set(4)

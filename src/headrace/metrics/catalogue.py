@@ -20,7 +20,9 @@ TICK_SUCCESS = Gauge(
 RUN_LAG = Histogram(
     "headrace_run_start_lag_seconds", "Between the time at which a run was due and its start.", ("type",)
 )
-RUNS_ENDED = Counter("headrace_runs_ended_total", "Runs whose end this process has committed.", ("state",))
+RUNS_ENDED = Counter(
+    "headrace_runs_ended_total", "Runs whose end this process has committed.", ("state",), ("success", "failed")
+)
 TASK_LAG = Histogram(
     "headrace_task_start_lag_seconds", "Between the time at which a task was ready and its start.", ("queue",)
 )
@@ -42,7 +44,7 @@ STOPPED_IN_TIME = Counter(
     "headrace_lease_stops_total", "Tasks and triggers that were stopped before an own lease ran out.", ("kind",)
 )
 PROCESSES_GIVEN_UP = Counter(
-    "headrace_processes_given_up_total", "Other processes that this scheduler gave up.", ("reason",)
+    "headrace_processes_given_up_total", "Other processes that this scheduler gave up.", ("reason",), ("silent", "dead")
 )
 TASKS_RESCUED = Counter("headrace_tasks_rescued_total", "Tasks that this scheduler took from processes that are gone.")
 
@@ -78,7 +80,10 @@ OUTAGE_SECONDS = Family(
     "headrace_database_outage_seconds", "gauge", "How long the database has been away for this process; 0: it is there."
 )
 DATABASE_ERRORS = Counter(
-    "headrace_database_errors_total", "Transactions that the database refused or broke off.", ("kind",)
+    "headrace_database_errors_total",
+    "Transactions that the database refused or broke off.",
+    ("kind",),
+    ("conflict", "unreachable", "locked"),
 )
 
 # ---- what is in the store: read when somebody asks, the same from every scheduler --------------------------------

@@ -73,8 +73,17 @@ class _Numbers(Family):
 class Counter(_Numbers):
     """Only ever grows. Its name ends with `_total`."""
 
-    def __init__(self, name: str, meaning: str, labels: Labels = ()) -> None:
+    def __init__(self, name: str, meaning: str, labels: Labels = (), values: Sequence[str] = ()) -> None:
+        """`values` of its one label are there from the start."""
         super().__init__(name, "counter", meaning, labels)
+        for value in values:
+            self.expect(value)
+
+    def expect(self, *labels: str) -> None:
+        """Tell 0 until something is counted: Prometheus sees no increase in a series that begins with 1."""
+        if labels not in self._values:
+            with self._lock:
+                self._values.setdefault(labels, 0.0)
 
     def add(self, *labels: str, count: float = 1) -> None:
         """Count something, by the values of the labels."""

@@ -11,6 +11,7 @@ def tick_ended(service: str, began: float, done: int = 0) -> None:
     """A turn that began at this `time.perf_counter()` has ended well."""
     TICK_SECONDS.observe(time.perf_counter() - began, service)
     TICK_SUCCESS.set(time.time(), service)
+    TICK_FAILURES.expect(service)
     if done:
         TICK_DONE.add(service, count=done)
 

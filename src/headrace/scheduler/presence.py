@@ -27,6 +27,7 @@ class Presence:
         self.id: int | None = None
         self.schedulers = 1
         """How many there were when the lease was last renewed, this one included."""
+        LEASES_LOST.expect("scheduler")
 
     def tick(self, now: datetime) -> int:
         """Enter, or renew the lease. There is never anything left to do."""

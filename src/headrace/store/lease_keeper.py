@@ -60,6 +60,8 @@ class LeaseKeeper:
         self._store = store
         self._clock = clock
         self._kind = kind
+        for counter in (LEASES_LOST, RENEWALS_FAILED, STOPPED_IN_TIME):
+            counter.expect(kind)
         self._holder = f"{kind} `{name}`"
         self._seconds = seconds
         self._renew_seconds = renew_seconds
