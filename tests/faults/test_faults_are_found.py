@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import signal
 
+from headrace.testing.faults.__main__ import bring_about
 from headrace.testing.faults.arena import open_broken_arena
 from headrace.testing.faults.cluster import LEASE_SECONDS
-from headrace.testing.faults.fault import conclude
+from headrace.testing.faults.fault import Fault, conclude
 
 
 def kinds_of(arena):
@@ -24,6 +25,18 @@ def test_a_late_result_that_counts_is_found():
         wait_until(lambda: record.came_to_its_end(line), "the first try has ended")
         agent.signal(signal.SIGCONT)
         assert "lost" in kinds_of(arena)
+
+
+def test_a_fault_that_does_not_come_about_is_a_failure():
+    def never(arena):
+        arena.cluster.wait_until(lambda: False, "pigs fly", seconds=0.0)
+
+    def mistake(arena):
+        raise ZeroDivisionError("the harness itself is wrong")
+
+    for inject, said in ((never, "in vain until pigs fly"), (mistake, "the harness itself is wrong")):
+        outcome = bring_about(Fault("a fault", "nothing", inject), "sqlite")
+        assert outcome.injected == 0 and [said in wrong.what for wrong in outcome.failures] == [True]
 
 
 def test_two_runs_for_one_time_are_found():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
 
 from headrace.testing.faults.arena import open_arena
@@ -48,8 +49,15 @@ def bring_about(fault: Fault, store: str, minutes: float | None = None) -> Outco
         with open_arena(store, environment=fault.environment, task_seconds=fault.task_seconds, ticks=ticks) as arena:
             return suffer(arena, [fault], rounds)._replace(name=name)
     except NeverHappened as error:
-        wrong = Wrong("stuck", str(error))
-        return Outcome(name, 0, 0, 0, [wrong], [wrong], [])
+        return _failed(name, str(error))
+    except Exception:
+        # What is wrong with one of them must not cost the results of the others.
+        return _failed(name, traceback.format_exc())
+
+
+def _failed(name: str, what: str) -> Outcome:
+    wrong = Wrong("stuck", what)
+    return Outcome(name, 0, 0, 0, [wrong], [wrong], [])
 
 
 def _until(end: float) -> Iterator[None]:
