@@ -24,9 +24,10 @@ def kill_agent(arena: Arena) -> Interrupted:
 
     def killed() -> Interrupted | None:
         agent, lines = arena.wait_for_work()
-        at = agent.kill()
-        arena.replenish()
-        return _interrupted(arena, lines, at)
+        found = _interrupted(arena, lines, agent.kill())
+        if found is None:
+            arena.replenish()
+        return found
 
     return arena.wait_under_load(killed, "an agent is killed with tasks in the middle")
 
