@@ -53,6 +53,14 @@ def test_a_failed_task_is_named_with_its_error_and_the_end_of_its_log(headrace):
     assert "try=1.log" in done.err
 
 
+def test_an_exporter_of_traces_that_is_not_there_leaves_no_run_behind(headrace):
+    file = headrace.write("main.dig", "+a:\n  echo>: hello\n")
+    done = headrace("run", file, OTEL_TRACES_EXPORTER="nonsense")
+    assert done.returncode == 2 and "got: `nonsense`" in done.err
+    runs, _ = headrace.json("runs")
+    assert runs["runs"] == []
+
+
 def test_a_retry_is_waited_for(headrace):
     file = headrace.dag(
         """

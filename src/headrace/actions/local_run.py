@@ -67,10 +67,13 @@ class LocalRun:
         self._wake: Any = lambda: None
         self._served_by: tuple[Agent | Triggerer, ...] = ()
         self._adopted: list[int] = []
+        self._traces: list[Server] = []
         self.run_id = 0
 
     def start(self, root: Path, parsed: ParsedFile, workflow: Workflow, wish: LocalWish) -> RunRow:
         """Save the file, create the run or another attempt of its session, and begin to work on it."""
+        # Before there is a run: one that cannot be traced as somebody wants it must not be left behind.
+        self._begin_traces()
 
         def work(tx: Transaction) -> RunRow:
             now = self._parts.clock.now()
@@ -196,9 +199,7 @@ class LocalRun:
         triggers = TriggererServer(triggerer)
         given = self._parts.settings.scheduler
         timekeeper = Timekeeper(self._parts.store, self._parts.clock, given.poll_seconds, check_slas=given.check_slas)
-        traces = self._traces()
-        for server in traces:
-            server.start()
+        self._begin_traces()
         self._insist(agent.start)
         triggers.start()
         self._wake, self._served_by = agent.wake, (agent, triggerer)
@@ -215,16 +216,18 @@ class LocalRun:
             triggers.stop()
             # Tasks of other runs, which a store with several agents may have given us, end in peace.
             agent.stop(0.0 if self._is_private or self._must_end.is_set() else float("inf"))
-            for server in traces:
+            for server in self._traces:
                 server.stop()
 
-    def _traces(self) -> list[Server]:
-        """What sends a trace of the run, if somebody wants one."""
-        if not is_tracing_wanted(os.environ):
-            return []
+    def _begin_traces(self) -> None:
+        """Start what sends a trace of the run, if somebody wants one."""
+        if self._traces or not is_tracing_wanted(os.environ):
+            return
         # Only then: a run of one small task should not wait for it.
         exporter = import_module("headrace.tracing").trace_exporter(self._parts.store, os.environ)
-        return [] if exporter is None else [exporter]
+        if exporter is not None:
+            exporter.start()
+            self._traces.append(exporter)
 
     def _insist(self, work: Callable[[], None]) -> None:
         """The run is there, and nobody else would work on it because the database was away for a moment."""
