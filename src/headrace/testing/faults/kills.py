@@ -53,12 +53,12 @@ def kill_triggerer(arena: Arena) -> Interrupted:
 
 
 def kill_zygote(arena: Arena) -> Interrupted:
-    agent, lines = arena.wait_for_work()
-    zygotes = agent.zygotes()
-    if not zygotes:
-        raise NeverHappened(f"{agent.name} has work and no warm parent")
-    at = min([kill(pid) for pid in zygotes])
-    return Interrupted(lines, at, times=len(zygotes))
+    def killed() -> Interrupted | None:
+        agent, lines = arena.wait_for_work()
+        times = [kill(pid) for pid in agent.zygotes()]
+        return Interrupted(lines, min(times), times=len(times)) if times else None
+
+    return arena.wait_under_load(killed, "an agent at work has a warm parent that can be killed")
 
 
 def kill_task(arena: Arena) -> Interrupted:
