@@ -152,14 +152,22 @@ def test_long_catch_up_waits_for_the_workflow_to_take_the_runs(bench):
     assert (states.count("success"), states.count("running"), states.count("queued")) == (2, 2, 14)
 
 
+def serve(starter, now):
+    """Tick until nothing is due; how many schedules were served."""
+    served = 0
+    while batch := starter.tick(now):
+        served += batch
+    return served
+
+
 def test_two_schedulers_share_the_work_and_start_nothing_twice(bench):
     for number in range(7):
         bench.save(flow(f"w{number}", schedule=hourly(catch_up="all", start_at="2026-03-02T12:00:00Z")))
     one, two = (RunStarter(bench.store, batch_size=2) for _ in range(2))
     for _ in range(4):
         bench.advance(hours=1)
-        one.tick(bench.now)
-        two.tick(bench.now)
+        while one.tick(bench.now) + two.tick(bench.now):
+            pass
     for number in range(7):
         assert bench.times(f"w{number}") == [f"02 {hour}:00" for hour in range(12, 17)]
 
@@ -202,12 +210,12 @@ def test_scheduler_that_dies_around_a_commit_loses_and_repeats_nothing(bench, mo
         with monkeypatch.context() as patch:
             patch.setattr(bench.store, "transact", dying(bench.store, dies_before_commit, after=crashes % 3))
             try:
-                if not RunStarter(bench.store, batch_size=1, max_runs=2).tick(now):
+                if not serve(RunStarter(bench.store, batch_size=1, max_runs=2), now):
                     break
             except Crash:
                 crashes += 1
         if dies_before_commit and crashes > 20:
-            RunStarter(bench.store).tick(now)
+            serve(RunStarter(bench.store), now)
             break
     assert crashes > 2
     for number in range(5):
@@ -265,7 +273,7 @@ def test_schedule_that_cannot_be_read_does_not_keep_others_from_starting(bench, 
 def test_many_due_schedules_are_started_in_small_transactions(bench):
     bench.save(*(flow(f"w{number}", schedule=hourly(start_at="2026-03-02T13:00:00Z")) for number in range(30)))
     before = bench.store.database.commits
-    assert RunStarter(bench.store, batch_size=7).tick(bench.advance(hours=1)) == 30
+    assert serve(RunStarter(bench.store, batch_size=7), bench.advance(hours=1)) == 30
     assert bench.store.database.commits - before == 5
     assert len(bench.runs()) == 30
 

@@ -32,7 +32,6 @@ from headrace.timetable import Slot
 
 _log = logging.getLogger("headrace.scheduler")
 
-BATCHES_PER_TICK = 10
 _AGAIN_AFTER_MISTAKE = timedelta(minutes=10)
 
 
@@ -81,16 +80,11 @@ class RunStarter:
         self._max_runs = max_runs
 
     def tick(self, now: datetime) -> int:
-        """Returns how many schedules were served."""
-        served = 0
-        for _ in range(BATCHES_PER_TICK):
-            with self._store.read() as tx:
-                is_due = has_due_schedules(tx, to_micros(now))
-            batch = self._store.transact(partial(self._serve_batch, now=now)) if is_due else 0
-            served += batch
-            if batch == 0:
-                break
-        return served
+        """Serve one batch, so that the next one begins at its own time. Returns how many schedules there were."""
+        with self._store.read() as tx:
+            if not has_due_schedules(tx, to_micros(now)):
+                return 0
+        return self._store.transact(partial(self._serve_batch, now=now))
 
     def _serve_batch(self, tx: Transaction, now: datetime) -> int:
         rows = lock_due_schedules(tx, to_micros(now), self._batch_size)
