@@ -89,13 +89,6 @@ def test_a_write_that_misses_a_row_is_not_committed_though_the_commit_travels_wi
         assert tx.run(BY_TEXT, {"texts": ["found"]}) == [(1,)]
 
 
-def test_text_with_a_nul_character_is_refused_and_the_connection_lives_on(store):
-    with pytest.raises(Exception, match="NUL"):
-        store.transact(lambda tx: add(tx, 1, "a\0b"))
-    store.transact(lambda tx: add(tx, 1))
-    assert count(store) == 1
-
-
 def test_an_interrupted_exchange_gives_up_its_connection(store, monkeypatch):
     class Interrupted(BaseException):
         pass

@@ -195,6 +195,9 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _FULL:
             return _complain(f"could not write: {(error.strerror or str(error)).lower()}", None, 1)
+        if isinstance(error, UnicodeEncodeError):
+            # An argument, or a text in a file, is the only way in for half of a surrogate pair.
+            return _complain(f"expected text in UTF-8, got: {error.object!r:.100}", None, USAGE_EXIT)
         path = imports.take("headrace.cli.crash").report_crash(error)
         return _complain(
             f"headrace failed unexpectedly: {type(error).__name__}; the report is in `{path}`", None, CRASH_EXIT

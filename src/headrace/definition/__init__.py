@@ -6,6 +6,7 @@ Front ends end here and the engine begins here. This room imports nothing of our
 from headrace.definition.codec import digest, node_from_json, nodes_from_json, to_json, workflow_from_json
 from headrace.definition.graph import check_nodes, check_workflow, find_cycle, leaves
 from headrace.definition.param_schemas import invalid_schema, schema_problem
+from headrace.definition.texts import is_storable, keep_storable, storable
 from headrace.definition.workflow import (
     CRON_PRESETS,
     NOOP,
@@ -63,10 +64,13 @@ __all__ = [
     "digest",
     "find_cycle",
     "invalid_schema",
+    "is_storable",
+    "keep_storable",
     "leaves",
     "node_from_json",
     "nodes_from_json",
     "schema_problem",
+    "storable",
     "to_json",
     "workflow_from_json",
 ]

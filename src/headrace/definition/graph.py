@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from headrace.definition.texts import is_storable
 from headrace.definition.workflow import TRIGGER_RULES, Node, Workflow
 from headrace.errors import CycleError, DanglingEdgeError, DefinitionError, DuplicateTaskError, did_you_mean
 
@@ -52,6 +53,10 @@ def _index(nodes: Iterable[Node], owner: str) -> dict[str, Node]:
 
 def _check_node(node: Node, by_key: dict[str, Node], owner: str, *, is_root: bool, is_fragment: bool) -> None:
     file, line = node.place.file or None, node.place.line
+    if not is_storable(node.key):
+        raise DefinitionError(
+            f"the key of task {node.key!r} of {owner} holds a character that cannot be stored", file=file, line=line
+        )
     if node.parent is None and not is_root and not is_fragment:
         raise DefinitionError(f"task `{node.key}` of {owner} has no parent", file=file, line=line)
     if node.parent is not None:

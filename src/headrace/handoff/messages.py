@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from headrace.definition import Data, Deferral, Node, Retry
+from headrace.definition import Data, Deferral, Node, Retry, keep_storable
 from headrace.handoff.errands import Errand
 
 RETURN_VALUE = "return_value"
@@ -70,6 +70,9 @@ class TaskError(Data, frozen=True, kw_only=True):
     message: str
     traceback: str = ""
     """Only the user's own frames, if there are any."""
+
+    def __post_init__(self) -> None:
+        keep_storable(self, "type", "message", "traceback")
 
 
 class Resume(Data, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from headrace.definition import Data
+from headrace.definition import Data, keep_storable
 from headrace.handoff.messages import Answer, Ask, TaskError, TaskRequest
 
 
@@ -58,6 +58,9 @@ class Logged(Data, frozen=True, kw_only=True, tag="logged"):
 
     trigger_id: int
     text: str
+
+    def __post_init__(self) -> None:
+        keep_storable(self, "text")
 
 
 class Asked(Data, frozen=True, kw_only=True, tag="asked"):

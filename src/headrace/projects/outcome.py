@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from headrace.authoring import SlotQuestion, ToldSlot
-from headrace.definition import Data, Workflow
+from headrace.definition import Data, Workflow, keep_storable
 
 MAX_OUTCOME_BYTES = 64 * 1024 * 1024
 """The largest answer of a file; a workflow of 100,000 tasks needs about half of it."""
@@ -26,6 +26,9 @@ class SourceError(Data, frozen=True, kw_only=True):
     detail: str = ""
     """The user's traceback and what the file printed, if anything."""
     hint: str | None = None
+
+    def __post_init__(self) -> None:
+        keep_storable(self, "message", "detail", "hint")
 
 
 class ParsedFile(Data, frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ import msgspec
 from headrace.authoring.dag import BaseOperator
 from headrace.authoring.dag.exceptions import AirflowException
 from headrace.authoring.dag.values import encode_value
+from headrace.definition import storable
 from headrace.template.jinja import Renderer, RenderError, RenderOptions
 
 log = logging.getLogger("airflow.task")
@@ -83,7 +84,7 @@ class Rendering:
         if not template or map_index < 0:
             return ""
         try:
-            return str(self.renderer.render(template))[:LONGEST_LABEL]
+            return storable(str(self.renderer.render(template))[:LONGEST_LABEL])
         except Exception as error:
             log.warning("the map_index_template of task `%s` could not be rendered: %s", self._task.task_id, error)
             return ""
@@ -101,7 +102,7 @@ def _for_people(value: Any, name: str) -> msgspec.Raw:
 
 def _text(value: Any) -> str:
     try:
-        return str(value)
+        return storable(str(value))
     except Exception as error:
         return f"<{type(value).__name__} that cannot be shown: {error}>"
 

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, CursorResult, Engine, Executable, create_engi
 from sqlalchemy import exc as sa_errors
 from sqlalchemy.pool import NullPool
 
+from headrace.definition import storable
 from headrace.errors import ConflictError, StoreError, StoreUnreachableError
 from headrace.metrics.catalogue import CONNECTIONS, DATABASE_ERRORS
 from headrace.store.news import NOTHING, News
@@ -432,6 +433,7 @@ def _engine(url: str) -> Engine:
     except (sa_errors.SQLAlchemyError, ImportError, ValueError) as error:
         hint = 'pip install "headrace[postgres]"' if "psycopg" in str(error) else "use sqlite:///PATH or postgresql://…"
         raise StoreUnreachableError(f"cannot use `{url}` as a store: {error}", hint=hint) from error
+    event.listen(engine, "before_cursor_execute", _storable_parameters, retval=True)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
     elif engine.dialect.name == "postgresql":
@@ -446,6 +448,23 @@ def _connect_args(url: str) -> dict[str, Any]:
         return {"timeout": BUSY_SECONDS, "check_same_thread": False}
     given = make_url(url).query
     return {name: value for name, value in (_CONNECTING | _KEEPALIVES).items() if name not in given}
+
+
+def _storable_parameters(
+    _connection: Any, _cursor: Any, statement: str, parameters: Any, _context: Any, _is_many: bool
+) -> tuple[str, Any]:
+    """What the lines do for hot statements, for those of SQLAlchemy."""
+    return statement, _storable(parameters)
+
+
+def _storable(parameters: Any) -> Any:
+    if isinstance(parameters, str):
+        return storable(parameters)
+    if isinstance(parameters, Mapping):
+        return {name: _storable(value) for name, value in parameters.items()}
+    if isinstance(parameters, list | tuple):
+        return type(parameters)(map(_storable, parameters))
+    return parameters
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from headrace.definition import Workflow
+from headrace.definition import Workflow, storable
 from headrace.errors import NotFoundError, StateError
 from headrace.store.attempt_plans import ORDINARY, AttemptPlan, plan_to_json
 from headrace.store.database import Transaction
@@ -123,7 +123,7 @@ def create_runs(tx: Transaction, wanted: Sequence[NewRun], now: int) -> list[int
 def _run_row(new: NewRun, workflow: Workflow, now: int) -> dict[str, Any]:
     return {
         "workflow_id": new.workflow_id,
-        "key": new.key,
+        "key": storable(new.key),  # as it is given back, too
         "type": new.type,
         "logical_at": new.logical_at,
         "unique_at": _identity(new) if workflow.unique_logical_time and not new.is_repeatable else None,

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from headrace.definition import storable
 from headrace.handoff import TaskError, TaskResult
 from headrace.state import HELD, INLINE_QUEUE, Actor, Advance, State, Task, accepts, vetted
 from headrace.store.assets import Cause, emit_events
@@ -229,8 +230,10 @@ def write_values(tx: Transaction, accepted: Sequence[tuple[Task, TaskResult]]) -
     rows: list[dict[str, Any]] = []
     with_stores: set[int] = set()
     for task, result in accepted:
-        for name, document in result.values.items():
-            rows.append(_value_row(task, "result", name, bytes(document).decode(), result.lengths.get(name)))
+        # Two names that are stored as one would be two rows with one key, which no statement can write.
+        for stored_name, name in {storable(name): name for name in result.values}.items():
+            document = bytes(result.values[name]).decode()
+            rows.append(_value_row(task, "result", stored_name, document, result.lengths.get(name)))
         if result.rendered:
             rows.append(_value_row(task, "shown", "rendered", _json.encode(result.rendered).decode(), None))
         if result.label:

@@ -35,6 +35,8 @@ class Sql:
         self.has_rows = _WITHOUT_ROWS.match(text) is None or "RETURNING" in text
         self.changes_all = changes_all
         self.columns = tuple(name for name, _ in rows)
+        self.texts_at = tuple(at for at, (_, type_) in enumerate(rows) if type_ == "text")
+        """Which of these columns hold texts."""
         self.sqlite = _for_sqlite(text, rows)
         text = _CHECKED.format(text) if changes_all else text
         self.postgres, self.postgres_parameters = _for_postgres(text, rows)

@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
 import msgspec
 
+from headrace.definition import storable
 from headrace.errors import ConflictError
 from headrace.store.sql import Sql
 
 _json = msgspec.json.Encoder()
+_PLAIN = {int, bool, type(None)}
 
 
 def _bound(value: Any) -> Any:
     """The value as the driver takes it: documents are text."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, list | tuple) and value and isinstance(value[0], str):
+        value = [storable(text) for text in value]
     return _json.encode(value).decode() if isinstance(value, msgspec.Raw | dict | list | tuple) else value
+
+
+def _storable_rows(rows: Iterable[Sequence[Any]], texts_at: Sequence[int]) -> Iterator[Sequence[Any]]:
+    for row in rows:
+        for at in texts_at:
+            text = row[at]
+            # Asked here, where most answers are no, because a call would cost more than the question.
+            if text is not None and ("\0" in text or not text.isascii()):
+                row = [_bound(value) for value in row]
+                break
+        yield row
 
 
 class SqliteReply:
@@ -45,10 +62,7 @@ class SqliteLine:
         """Run a statement."""
         self._cursor.execute(
             statement.sqlite,
-            {
-                name: _json.encode(value).decode() if type(value) in (list, tuple) else value
-                for name, value in parameters.items()
-            },
+            {name: value if type(value) in _PLAIN else _bound(value) for name, value in parameters.items()},
         )
         return SqliteReply(self._cursor.fetchall() if statement.has_rows else [], self._cursor.rowcount)
 
@@ -57,7 +71,7 @@ class SqliteLine:
         if isinstance(rows[0], Mapping):
             values: Iterable[Any] = ([_bound(row.get(name)) for name in statement.columns] for row in rows)
         else:
-            values = map(attrgetter(*statement.columns), rows)
+            values = _storable_rows(map(attrgetter(*statement.columns), rows), statement.texts_at)
         if statement.has_rows:
             answers = [self._cursor.execute(statement.sqlite, one).fetchall() for one in values]
             reply = SqliteReply([row for answer in answers for row in answer], sum(map(len, answers)))

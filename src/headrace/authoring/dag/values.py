@@ -22,7 +22,14 @@ _LARGEST_PLAIN_INT = 2**63 - 1
 
 def encode_value(value: Any, name: str) -> bytes:
     """A result as JSON text."""
-    return msgspec.json.encode(to_json(value, name))
+    document = to_json(value, name)
+    try:
+        return msgspec.json.encode(document)
+    except UnicodeEncodeError as error:
+        raise SerializationError(
+            f"expected the result `{name}` to hold text that UTF-8 can spell, got: {error.object!r:.100}"
+            "\nhint: names of files are no text if they are not UTF-8; `os.fsencode` gives their bytes"
+        ) from None
 
 
 def decode_value(value: Any) -> Any:
