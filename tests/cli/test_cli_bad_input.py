@@ -162,3 +162,14 @@ def test_folder_to_push_that_does_not_exist_names_the_nearest_one(headrace):
 
 def test_help_is_offered_for_the_command_as_it_was_typed(headrace):
     refused(headrace("backfill", "demo", "daily"), "missing option `-f` / `--from`", "`headrace backfill --help`")
+
+
+def test_a_database_of_an_unreleased_version_is_told_in_a_sentence(headrace, tmp_path):
+    store = f"sqlite:///{tmp_path}/old.db"
+    assert headrace("runs", "--store", store).returncode == 0
+    with sqlite3.connect(tmp_path / "old.db") as database:
+        database.execute("ALTER TABLE run RENAME COLUMN note TO remark")
+    database.close()
+    for command in (["run", headrace.dag(HELLO)], ["db", "check"], ["db", "upgrade"]):
+        refused(headrace(*command, "--store", store), "its table `run` has no column `note`", "hint: no upgrade leads")
+    assert not (headrace.home / "crashes").exists()

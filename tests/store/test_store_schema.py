@@ -151,6 +151,44 @@ def test_a_schema_of_another_version_is_refused(store_url, version, hint, monkey
     database.dispose()
 
 
+@pytest.mark.parametrize(
+    ("change", "difference"),
+    [
+        ("ALTER TABLE run RENAME COLUMN note TO remark", "its table `run` has no column `note`"),
+        ("DROP TABLE memo", "it has no table `memo`"),
+        ("ALTER TABLE pool ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'", None),
+        ("DROP INDEX uq_project_name", "its table `project` has no index `uq_project_name`"),
+    ],
+)
+def test_tables_that_were_changed_without_a_new_version_are_told_when_a_statement_fails(store_url, change, difference):
+    store = Store(store_url)
+    store.transact(lambda tx: tx.execute(text(change)))
+    statements = (
+        "SELECT note FROM run",
+        "SELECT name FROM memo",
+        "INSERT INTO project (name, root, created_at) VALUES ('p', '', 0)"
+        " ON CONFLICT (name) WHERE deleted_at IS NULL DO NOTHING",
+    )
+    told = set()
+    for statement in statements:
+        try:
+            with store.begin() as tx:
+                tx.change(Sql(statement))
+        except SchemaError as error:
+            told.add(error.message.rpartition("between two releases: ")[2])
+    assert told == ({difference} if difference else set())
+    with store.read() as tx:
+        assert (store.database.schema_error_of(tx.connection) is None) == (difference is None)
+    store.dispose()
+
+
+def test_a_mistake_of_ours_is_not_told_as_a_wrong_database(database):
+    prepare(database)
+    with pytest.raises(Exception, match="nonsense") as caught, database.begin() as tx:
+        tx.run(Sql("SELECT nonsense FROM run"))
+    assert not isinstance(caught.value, SchemaError)
+
+
 def test_two_processes_may_create_the_schema_at_the_same_moment(store_url):
     one, two = Store(store_url), Store(store_url)
     with one.read() as tx:

@@ -18,11 +18,12 @@ from sqlalchemy import exc as sa_errors
 from sqlalchemy.pool import NullPool
 
 from headrace.definition import storable
-from headrace.errors import ConflictError, StoreError, StoreUnreachableError
+from headrace.errors import ConflictError, SchemaError, StoreError, StoreUnreachableError
 from headrace.metrics.catalogue import CONNECTIONS, DATABASE_ERRORS
 from headrace.store.news import NOTHING, News
 from headrace.store.outage import Outage
 from headrace.store.postgres_line import PostgresLine
+from headrace.store.schema_difference import first_difference, may_come_from_other_tables
 from headrace.store.sql import CHECK_FAILED, Sql
 from headrace.store.sqlite_line import SqliteLine
 
@@ -46,7 +47,12 @@ _CONNECTING = {"connect_timeout": 10, "tcp_user_timeout": 10_000}
 _KEEPALIVES = {"keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
 """In seconds: the same while an answer is waited for."""
 
-_ERROR_KINDS = ((ConflictError, "conflict"), (StoreUnreachableError, "unreachable"), (StoreError, "locked"))
+_ERROR_KINDS = (
+    (ConflictError, "conflict"),
+    (StoreUnreachableError, "unreachable"),
+    (SchemaError, "schema"),
+    (StoreError, "locked"),
+)
 
 BEGIN = Sql("[[sqlite: BEGIN IMMEDIATE]][[postgres: BEGIN]]")
 """SQLite has one writer: taking the lock first means that nothing read in the transaction can be stale."""
@@ -383,7 +389,26 @@ class Database:
                 f"could not reach the database `{self.display_name}`: {text}",
                 hint="check that it runs and that `--store` or the `store` setting names it rightly",
             )
-        return None
+        return self._schema_error() if may_come_from_other_tables(original) else None
+
+    def _schema_error(self) -> SchemaError | None:
+        """Looked for only after something failed: reading the form of all tables takes longer than a short command."""
+        try:
+            with self._engine.connect() as connection:
+                return self.schema_error_of(connection)
+        except sa_errors.SQLAlchemyError:
+            return None
+
+    def schema_error_of(self, connection: Connection) -> SchemaError | None:
+        """What is wrong with tables that have the right version; None: nothing."""
+        difference = first_difference(connection)
+        if difference is None:
+            return None
+        return SchemaError(
+            f"the database `{self.display_name}` was made by a version between two releases: {difference}",
+            hint="no upgrade leads on from there: name another database with `--store` or the `store` setting,"
+            " or delete this one and begin anew",
+        )
 
     def _is_connection_error(self, original: BaseException) -> bool:
         if self.dialect == "sqlite":

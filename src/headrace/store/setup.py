@@ -41,8 +41,15 @@ def current_version(database: Database) -> str | None:
         return current_version_in(tx)
 
 
+def check_tables(tx: Transaction) -> None:
+    """Raise SchemaError unless the tables of a database with the right version are those that this version needs."""
+    error = tx.database.schema_error_of(tx.connection)
+    if error is not None:
+        raise error
+
+
 def check(database: Database, version: str | None) -> None:
-    """Raise SchemaError unless the database has exactly the schema that this version needs."""
+    """Raise SchemaError unless the database has exactly the schema version that this version needs."""
     needed = VERSIONS[-1]
     if version == needed:
         return
@@ -112,6 +119,7 @@ def _upgrade(tx: Transaction) -> tuple[str | None, str]:
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = tx.connection
     command.upgrade(config, VERSIONS[-1])
+    check_tables(tx)
     return before, VERSIONS[-1]
 
 

@@ -10,7 +10,7 @@ from headrace.cli.options import store_option
 from headrace.errors import NotFoundError
 from headrace.settings import load_settings
 from headrace.store import Database
-from headrace.store.setup import check, current_version, upgrade
+from headrace.store.setup import check, check_tables, current_version, upgrade
 
 
 @click.group("db")
@@ -40,6 +40,8 @@ def check_command(url: str | None) -> None:
     try:
         version = current_version(database)
         check(database, version)
+        with database.read() as tx:
+            check_tables(tx)
     finally:
         database.dispose()
     click.echo(f"`{database.display_name}` is at schema {version}, as needed")
