@@ -30,9 +30,11 @@ from headrace.store import (
     reading,
     run_graph,
     runs,
+    set_backfill_paused,
     timers,
     wake_due_tasks,
 )
+from headrace.store.backfills import startable_backfills
 from headrace.store.candidates import CANDIDATES
 from headrace.store.schema import event, run, trigger
 from headrace.store.sql import Sql
@@ -202,13 +204,39 @@ def test_the_next_run_does_not_pay_for_those_that_wait_behind_it(bench, is_analy
     following = {"now": bench.now, "limit": 1, "ended": [1]}
     for name, statement, parameters in (
         ("next", runs.STARTABLE, {"workflow_id": workflow_id, "backfill_id": 0, **following}),
-        ("next of backfill", backfills.STARTABLE, {"workflow_id": filled_id, **following}),
+        ("next of backfill", backfills.STARTABLE, {"workflow_id": filled_id, "backfill_id": backfill_id, **following}),
         ("running", runs.RUNNING_RUNS, {"workflow_id": workflow_id, "backfill_id": 0, **following}),
         ("locking", runs.LOCK_WORKFLOWS, {"ids": [workflow_id, filled_id]}),
         ("waiting", timers.WAITING_WORKFLOWS, {"now": bench.now, "limit": 9}),
         ("outlook", timers.OUTLOOK, {"now": bench.now, "limit": 1}),
     ):
         assert rows_read(bench, statement, parameters) <= 30, name
+
+
+@pytest.mark.parametrize("is_analyzed", [True, False], ids=["analyzed", "not analyzed"])
+def test_a_paused_backfill_costs_no_more_than_one_run_of_it(bench, is_analyzed):
+    (workflow_id,) = bench.save(flow(node("a")))
+    with bench.store.begin() as tx:
+        paused, going_on = (
+            insert_backfill(tx, NewBackfill(workflow_id, 0, 500, max_active_runs=1), bench.now) for _ in range(2)
+        )
+        create_runs(
+            tx,
+            [
+                NewRun(workflow_id, f"b{backfill_id}-{number}", backfill_id=backfill_id, backfill_order=number)
+                for backfill_id in (paused, going_on)
+                for number in range(500)
+            ],
+            bench.now,
+        )
+        set_backfill_paused(tx, paused, True)
+        if is_analyzed:
+            tx.change(Sql("ANALYZE"))
+    found = {"workflow_id": workflow_id, "backfill_id": going_on, "now": bench.now, "limit": 1}
+    with bench.store.begin() as tx:
+        ((backfill_id, attempt_ids),) = startable_backfills(tx, workflow_id, bench.now, 1)
+    assert (backfill_id, len(attempt_ids)) == (going_on, 1)
+    assert rows_read(bench, backfills.WAITING, found) + rows_read(bench, backfills.STARTABLE, found) <= 30
 
 
 def rows_read(bench: Bench, statement: Sql, parameters: dict) -> int:
@@ -265,7 +293,12 @@ HOT = {
     "active": (USE, {"agent_id": 1}, "ix_task_active"),
     "deferred": (USE, {"agent_id": 1}, "ix_task_deferred"),
     "waiting": (WAITING, {"keys": ["n1"], "workflow_ids": [1]}, "ix_task_deferred_key"),
-    "startable of backfills": (backfills.STARTABLE, {"workflow_id": 1, "now": 5, "limit": 100}, "ix_run_active"),
+    "waiting backfills": (backfills.WAITING, {"workflow_id": 1}, "ix_run_active"),
+    "startable of backfills": (
+        backfills.STARTABLE,
+        {"workflow_id": 1, "backfill_id": 1, "now": 5, "limit": 100},
+        "ix_run_active",
+    ),
     "has backfill": (runs.LOCK_WORKFLOWS, {"ids": [1, 2]}, "ix_run_active"),
     "startable": (
         runs.STARTABLE,

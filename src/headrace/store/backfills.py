@@ -23,12 +23,29 @@ INSERT = Sql(
 )
 # Whoever inserts runs of the workflow at the same time may go on; whoever begins another backfill waits.
 LOCK_WORKFLOW = Sql("SELECT id FROM workflow WHERE id = :id [[postgres: FOR NO KEY UPDATE]]")
+_NEXT_WAITING = f"""
+    SELECT coalesce(run.backfill_id, 0) FROM run
+    WHERE run.workflow_id = :workflow_id AND {IS_QUEUED} AND coalesce(run.backfill_id, 0) >"""
+# From one backfill to the next, not from run to run: a paused one may have thousands of them.
+WAITING = Sql(
+    f"""
+    WITH RECURSIVE waiting (id) AS (
+      SELECT ({_NEXT_WAITING} 0 ORDER BY coalesce(run.backfill_id, 0) LIMIT 1)
+      UNION ALL
+      SELECT ({_NEXT_WAITING} waiting.id ORDER BY coalesce(run.backfill_id, 0) LIMIT 1)
+      FROM waiting WHERE waiting.id IS NOT NULL
+    )
+    SELECT backfill.id FROM waiting JOIN backfill ON backfill.id = waiting.id
+    WHERE NOT backfill.is_paused ORDER BY backfill.id
+    """
+)
+# As a range: after an expression that is equal to something, SQLite would not see that the index has the order.
 STARTABLE = Sql(
     f"""
-    SELECT run.backfill_id, attempt.id FROM run JOIN attempt ON attempt.run_id = run.id
+    SELECT attempt.id FROM run JOIN attempt ON attempt.run_id = run.id
     WHERE run.workflow_id = :workflow_id AND {IS_QUEUED}
-      AND coalesce(run.backfill_id, 0) > 0 AND attempt.state = 'queued'
-      AND run.run_after <= :now AND NOT (SELECT is_paused FROM backfill WHERE id = coalesce(run.backfill_id, 0))
+      AND coalesce(run.backfill_id, 0) BETWEEN :backfill_id AND :backfill_id
+      AND attempt.state = 'queued' AND run.run_after <= :now
     ORDER BY coalesce(run.backfill_id, 0), coalesce(run.backfill_order, 0)
     LIMIT :limit [[postgres: FOR UPDATE OF attempt SKIP LOCKED]]
     """
@@ -149,11 +166,12 @@ def adopt_run(tx: Transaction, run_id: int, backfill_id: int, order: int, params
 
 
 def startable_backfills(tx: Transaction, workflow_id: int, now: int, limit: int) -> list[tuple[int, list[int]]]:
-    """Queued attempts of each backfill of a workflow that is not paused, in its order."""
-    lanes: dict[int, list[int]] = {}
-    for backfill_id, attempt_id in tx.run(STARTABLE, {"workflow_id": workflow_id, "now": now, "limit": limit}):
-        lanes.setdefault(backfill_id, []).append(attempt_id)
-    return list(lanes.items())
+    """Queued attempts of each backfill of a workflow that is not paused, in its order, so many of each at most."""
+    waiting = [row[0] for row in tx.run(WAITING, {"workflow_id": workflow_id})]
+    parameters = {"workflow_id": workflow_id, "now": now, "limit": limit}
+    asked = [tx.ask(STARTABLE, {**parameters, "backfill_id": backfill_id}) for backfill_id in waiting]
+    lanes = [(backfill_id, [row[0] for row in reply.rows()]) for backfill_id, reply in zip(waiting, asked, strict=True)]
+    return [(backfill_id, attempt_ids) for backfill_id, attempt_ids in lanes if attempt_ids]
 
 
 def queued_attempts_of_backfill(tx: Transaction, backfill_id: int) -> list[int]:
