@@ -64,3 +64,39 @@ def test_output_that_nobody_reads_does_not_stop_the_run(headrace):
         process.stderr.read()
     assert process.returncode == 0
     assert (headrace.folder / "ended").exists()
+
+
+FAILED = b"2026-02-03T04:05:06.789Z ERROR headrace.task: failed\n"
+
+
+def test_why_a_try_failed_is_not_what_it_printed(capfdbinary):
+    output = TaskOutput()
+    output.show_by(None)
+    output("a", b"printed\nunfinished" + FAILED + b"Traceback (most recent call last):\n")
+    output("a", b"ValueError: boom\n")
+    output("b", b"of another task\n")
+    output("a", b"")
+    output("a", b"of another try\n")
+    assert capfdbinary.readouterr().out == b"printed\nunfinished\nof another task\nof another try\n"
+
+
+def test_a_failure_is_told_once_and_on_standard_error(headrace):
+    dig = headrace.write("a.dig", "+a:\n  sh>: echo one; printf two; exit 3\n")
+    done = headrace("run", dig)
+    assert (done.returncode, done.out) == (1, "one\ntwo\n"), done.err
+    assert done.err.count("Command failed with code 3") == 1
+    assert "CommandFailed: Command failed with code 3" in headrace("logs", "latest", "+a+a").out
+    dag = headrace.dag("@task\ndef t():\n    print('said')\n    raise ValueError('boom')\nt()\n")
+    done = headrace("run", dag)
+    assert (done.returncode, done.out) == (1, "said\n"), done.err
+    assert done.err.count("Traceback (most recent call last)") == 1
+    assert "  |     raise ValueError('boom')" in done.err
+
+
+def test_what_is_tried_again_says_why(headrace):
+    dag = headrace.dag(
+        "@task(retries=1, retry_delay=0.7)\ndef t(ti=None):\n    assert ti.try_number > 1, 'boom'\nt()\n"
+    )
+    done = headrace("run", dag)
+    assert done.returncode == 0, done.err
+    assert any("up_for_retry" in line and "AssertionError: boom" in line for line in done.err.splitlines()), done.err

@@ -23,7 +23,7 @@ from headrace.actions.private_projects import folder_name
 from headrace.actions.wording import error_line
 from headrace.cli.blocks import shown_time
 from headrace.cli.log_lines import LogLines, show_log_lines
-from headrace.cli.log_tail import log_file, tail
+from headrace.cli.log_tail import log_file, tail, without_headline
 from headrace.cli.opening import is_private_store_meant, private_store, without_password
 from headrace.cli.parsing import Parsing, choose
 from headrace.cli.printing import print_json, seconds
@@ -222,7 +222,7 @@ def _explain_failures(settings: Settings, run: RunRow, tasks: list[TaskRow]) -> 
             continue  # the task below it says why
         click.echo(f"\n`{task.name}` failed: {error_line(task)}", err=True)
         path = log_file(settings.logs_dir, run, task, task.try_number)
-        lines = tail(path)
+        lines = without_headline(tail(path))
         if lines:
             click.echo(f"  log: {path}", err=True)
             for line in lines:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from typing import Protocol, TextIO
 
-from headrace.actions.wording import duration, span
+from headrace.actions.wording import duration, error_line, span
 from headrace.cli.cells import cut, padded, shortened
 from headrace.store import RunRow, TaskRow
 
@@ -127,6 +127,9 @@ def _line(task: TaskRow, columns: int = 80) -> str:
         end = time.time_ns() // 1000
     took = span(task.started_at, end) if task.state in ("running", "success", "failed", "canceled") else ""
     again = f"try {task.try_number}" if task.try_number > 1 else ""
+    if task.state == "up_for_retry":
+        # Of a task that succeeds in the end, nothing else tells what went wrong before.
+        again = f"{again}  {error_line(task)}".lstrip()
     # Where there is little room the name is cut, and what comes after the state falls off.
     width = max(_SHORTEST_NAME, min(_NAME_WIDTH, columns - _STATE_WIDTH - _TIME_WIDTH - 5))
     name = padded(shortened(task.name, width), width)

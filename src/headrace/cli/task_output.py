@@ -7,8 +7,12 @@ import sys
 from collections.abc import Callable
 from threading import Lock
 
+from headrace.handoff import FAILURE
+
 _OURS = re.compile(rb"\d{4}-\d\d-\d\dT[\d:.]+Z [A-Z]+ headrace\.")
 """How the lines begin that the engine itself writes into a task's log."""
+_FAILURE = re.compile(rb"\d{4}-\d\d-\d\dT[\d:.]+Z ERROR %s: " % re.escape(FAILURE.encode()))
+"""What follows is not printed by the task either: it is told on standard error, once the run has ended."""
 _LONGEST = 65_536
 """So much of a line is waited for; a longer one is shown in pieces."""
 
@@ -18,6 +22,7 @@ class TaskOutput:
 
     def __init__(self) -> None:
         self._begun: dict[str, bytes] = {}
+        self._failed: set[str] = set()
         self._held: list[bytes] = []
         self._write: Callable[[bytes], None] = self._held.append
         self._lock = Lock()
@@ -30,9 +35,24 @@ class TaskOutput:
             if len(text) - end <= _LONGEST:
                 self._hold(log, text[end:])
                 text = text[:end]
-            shown = b"".join(line for line in text.splitlines(keepends=True) if _OURS.match(line) is None)
+            shown = b"".join(
+                line for line in self._printed(log, text).splitlines(keepends=True) if _OURS.match(line) is None
+            )
+            if not data:
+                self._failed.discard(log)
             if shown:
                 self._write(shown if data or shown.endswith(b"\n") else shown + b"\n")
+
+    def _printed(self, log: str, text: bytes) -> bytes:
+        """The beginning of the text, up to where it is told why the try failed."""
+        if log in self._failed:
+            return b""
+        failure = _FAILURE.search(text)
+        if failure is None:
+            return text
+        self._failed.add(log)
+        printed = text[: failure.start()]
+        return printed if printed.endswith(b"\n") or not printed else printed + b"\n"
 
     def _hold(self, log: str, text: bytes) -> None:
         if text:

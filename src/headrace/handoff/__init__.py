@@ -29,7 +29,7 @@ from headrace.handoff.errands import (
     is_errand,
 )
 from headrace.handoff.failures import failed, failure_of, user_traceback
-from headrace.handoff.lines import LineFormatter, line_of
+from headrace.handoff.lines import FAILURE, LineFormatter, line_of
 from headrace.handoff.messages import (
     MARKED_TASK,
     RETURN_VALUE,
@@ -62,6 +62,7 @@ from headrace.handoff.triggers import (
 from headrace.handoff.wire import Reader, frame, send
 
 __all__ = [
+    "FAILURE",
     "KEPT_BYTES",
     "MARKED_TASK",
     "MESSAGE_LIMIT_BYTES",

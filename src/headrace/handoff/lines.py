@@ -6,6 +6,9 @@ import logging
 import time
 from datetime import UTC, datetime
 
+FAILURE = "headrace.task"
+"""Who says at the end of a log why the try failed, in a line of this name and those that follow it."""
+
 
 class LineFormatter(logging.Formatter):
     """`2026-02-03T04:05:06.789Z INFO airflow.task: text`."""

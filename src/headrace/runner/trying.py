@@ -7,7 +7,18 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from headrace.errors import HeadraceError, LoadError
-from headrace.handoff import Channel, Done, TaskRequest, TaskResult, failed, failure_of, frame, user_traceback
+from headrace.handoff import (
+    FAILURE,
+    Channel,
+    Done,
+    TaskRequest,
+    TaskResult,
+    failed,
+    failure_of,
+    frame,
+    line_of,
+    user_traceback,
+)
 from headrace.runner.termination import TaskTerminated
 
 Loaded = TypeVar("Loaded")
@@ -39,8 +50,9 @@ def _shown(result: TaskResult) -> TaskResult:
     """The same result; why it failed goes to standard error, and so to the end of the try's log."""
     error = result.error
     if result.outcome == "failed" and error is not None:
+        text = f"failed\n{error.traceback}" if error.traceback else f"{error.type}: {error.message}"
         try:
-            print((error.traceback or f"{error.type}: {error.message}").rstrip(), file=sys.stderr)
+            print(line_of("ERROR", FAILURE, text.rstrip()), file=sys.stderr)
         except (AttributeError, OSError, ValueError):
             pass  # user code closed or replaced the stream; the result still says why
     return result
