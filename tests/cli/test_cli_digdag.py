@@ -114,6 +114,20 @@ def test_project_from_push_to_delete(digdag, project, tmp_path):
     assert digdag("projects")[1] == "Projects:\n0 entries.\n"
 
 
+def test_sessions_of_a_project_are_not_those_of_a_deleted_one_of_its_name(digdag, project):
+    for time in ("2026-01-30", "2026-01-31"):
+        digdag("push", "sales", "--project", str(project))
+        started = fields(digdag("start", "sales", "daily", "--session", time)[1])
+        assert fields(digdag("sessions", "sales")[1])["session id"] == started["session id"]
+        assert digdag("sessions", "sales")[1].endswith("1 entries.\n")
+        if time == "2026-01-30":
+            digdag("delete", "sales", "--force")
+            code, _, err = digdag("sessions", "sales")
+            assert code == 2 and "there is no project `sales`" in err
+    assert digdag("sessions")[1].endswith("2 entries.\n"), "history stays"
+    assert digdag("sessions", "sales", "--last-id", started["session id"])[1] == "Sessions:\n0 entries.\n"
+
+
 def test_a_session_has_the_same_uuid_everywhere(digdag, project):
     digdag("push", "sales", "--project", str(project))
     started = fields(digdag("start", "sales", "daily", "--session", "2026-01-31")[1])

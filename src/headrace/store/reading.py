@@ -51,6 +51,9 @@ _OF_WORKFLOW = f"""
 """
 _NEWEST_OF_WORKFLOW = "ORDER BY run.workflow_id DESC, run.id DESC LIMIT :limit"
 RUNS_OF_WORKFLOW = Sql(f"{_OF_WORKFLOW} {_NEWEST_OF_WORKFLOW}")
+RUNS_OF_PROJECT = Sql(
+    f"{_RUN} WHERE workflow.project_id = :project_id AND run.id < :before ORDER BY run.id DESC LIMIT :limit"
+)
 _CHOSEN = """
       AND (:state = '' OR run.state = :state) AND (:type = '' OR run.type = :type)
       AND (:backfill_id = 0 OR run.backfill_id = :backfill_id)
@@ -389,6 +392,14 @@ def list_runs(
     if workflow_id is None:
         return [_run(row) for row in tx.run(RUNS, parameters)]
     return [_run(row) for row in tx.run(RUNS_OF_WORKFLOW, {**parameters, "workflow_id": workflow_id})]
+
+
+def list_runs_of_project(
+    tx: Transaction, project_id: int, before: int | None = None, limit: int = PAGE
+) -> list[RunRow]:
+    """Runs of a project's workflows, newest first, beginning before one."""
+    parameters = {"project_id": project_id, "before": before or _ANY_ID, "limit": limit}
+    return [_run(row) for row in tx.run(RUNS_OF_PROJECT, parameters)]
 
 
 def choose_runs(tx: Transaction, choice: RunChoice, before: int | None = None, limit: int = PAGE) -> list[RunRow]:

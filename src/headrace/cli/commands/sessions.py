@@ -19,6 +19,7 @@ from headrace.store import (
     find_project,
     get_run,
     list_runs,
+    list_runs_of_project,
     version_of_attempt,
 )
 
@@ -56,12 +57,7 @@ def _rows(tx: Transaction, project: str | None, workflow: str | None, before: in
         if row is None:
             raise NotFoundError(f"there is no session {project}", hint="`headrace sessions` lists them")
         return [row]
-    name = find_project(tx, project).name
-    found: list[RunRow] = []
-    while len(found) < limit and (page := list_runs(tx, before=before, limit=1000)):
-        found += [row for row in page if row.project == name]
-        before = page[-1].id
-    return found[:limit]
+    return list_runs_of_project(tx, find_project(tx, project).id, before, limit)
 
 
 def _zone(tx: Transaction, row: RunRow) -> str:
