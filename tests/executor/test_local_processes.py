@@ -356,3 +356,42 @@ def test_a_task_can_spawn_processes_of_its_own(local, project):
     )
     (result,) = run_all(local(), project.request("roots"))
     assert value_of(result) == [1, 2]
+
+
+def test_sigterm_ends_what_a_task_forked_as_usual(local, project):
+    project.write(
+        """
+        def ends_it(request, channel):
+            import multiprocessing, time
+            context = multiprocessing.get_context("fork")
+            ready = context.Event()
+            def work():
+                try:
+                    ready.set()
+                    time.sleep(60)
+                finally:
+                    print("cleaned up")
+            process = context.Process(target=work)
+            process.start()
+            ready.wait(20)
+            process.terminate()
+            process.join(20)
+            with context.Pool(2) as pool:
+                pool.map(abs, [1, 2])
+            return process.exitcode
+        def own_handler(request, channel):
+            import os, signal
+            signal.signal(signal.SIGTERM, lambda *_: os._exit(7))
+            pid = os.fork()
+            if pid == 0:
+                os.kill(os.getpid(), signal.SIGTERM)
+                os._exit(1)
+            return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        """
+    )
+    executor, request = local(), project.request("ends_it")
+    (result,) = run_all(executor, request)
+    assert value_of(result) == -signal.SIGTERM
+    assert not project.has_log(request) or project.log(request) == ""
+    (result,) = run_all(executor, project.request("own_handler"))
+    assert value_of(result) == 7

@@ -2,6 +2,7 @@
 
 import gc
 import sys
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from headrace.runner.forking import import_with_postponed_hooks
@@ -11,9 +12,11 @@ gc.disable()
 # Before anything else is imported, because almost everything imports `logging`.
 import_with_postponed_hooks()
 
+from headrace.runner.spawned import NAME  # noqa: E402
 from headrace.runner.zygote import main  # noqa: E402
 
 gc.enable()
 # Processes that a task starts by `multiprocessing` import what is `__main__` here, and must not become warm parents.
 sys.modules["__main__"] = ModuleType("__main__")
+sys.modules["__main__"].__spec__ = ModuleSpec(NAME, None)
 main()

@@ -35,6 +35,15 @@ def install_handlers() -> None:
     signal.signal(signal.SIGINT, _on_sigint)
 
 
+def _leave_signals_to_user_code() -> None:
+    """In a process that a task forks, such as a worker of `multiprocessing.Pool`: SIGTERM ends it, as usual."""
+    if _is_task_process and signal.getsignal(signal.SIGTERM) is _on_sigterm:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+os.register_at_fork(after_in_child=_leave_signals_to_user_code)
+
+
 def become_task_process() -> None:
     """Obey signals from now on."""
     global _is_task_process

@@ -95,7 +95,7 @@ def _put_on_path(*folders: Path) -> None:
 
 def _collect(root: Path, file: str, content: bytes | None) -> list[DAG]:
     path = root / file
-    module = ModuleType(f"headrace_dag_{hashlib.sha256(str(path).encode()).hexdigest()[:16]}_{path.stem}")
+    module = ModuleType(module_name(path))
     module.__file__ = str(path)
     code = _compiled(root, file, content)
     sys.modules[module.__name__] = module
@@ -103,6 +103,11 @@ def _collect(root: Path, file: str, content: bytes | None) -> list[DAG]:
         _execute(code, module, root, file)
     found = {id(dag): dag for dag in [*entered, *vars(module).values()] if isinstance(dag, DAG)}
     return sorted(found.values(), key=lambda dag: dag.created)
+
+
+def module_name(path: Path) -> str:
+    """What the module of a DAG file is called: unlike any other, and the same in every process."""
+    return f"headrace_dag_{hashlib.sha256(str(path).encode()).hexdigest()[:16]}_{path.stem}"
 
 
 def _compiled(root: Path, file: str, content: bytes | None) -> CodeType:
