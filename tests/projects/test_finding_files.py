@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import zipfile
 
 import pytest
@@ -114,3 +115,15 @@ def test_archives_count_if_a_module_at_their_root_mentions_workflows(tmp_path):
             archive.writestr(member, DAG)
     (tmp_path / "broken.zip").write_bytes(b"no archive")
     assert find_files(tmp_path) == ["good.zip"]
+
+
+def test_a_name_that_is_no_utf8_is_left_out_and_told_once(tmp_path, caplog):
+    (tmp_path / "good.dig").write_text("")
+    for name in (b"\xff.dig", b"folder\xff"):
+        path = os.fsencode(tmp_path) + b"/" + name
+        os.mkdir(path) if name.startswith(b"folder") else os.close(os.open(path, os.O_CREAT))
+    assert find_files(tmp_path) == find_files(tmp_path) == ["good.dig"]
+    said = sorted(record.getMessage() for record in caplog.records)
+    assert said == [
+        f"'{tmp_path}/{name}' is left out: its name is not UTF-8" for name in (r"\udcff.dig", r"folder\udcff")
+    ]

@@ -12,10 +12,12 @@ import os
 import re
 import zipfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from headrace.archives.ignoring import IgnoreRule, glob_rules, is_ignored
+from headrace.definition import is_storable
 from headrace.errors import LoadError
 
 _log = logging.getLogger("headrace.projects")
@@ -50,10 +52,18 @@ def _walk(root: Path, folder: str, rules: list[IgnoreRule], seen: set[str], disc
         is_folder = entry.is_dir()
         if entry.name.startswith(".") or is_ignored(path, rules, is_folder=is_folder):
             continue
-        if is_folder and not _is_skipped(entry, seen):
+        if not is_storable(entry.name):
+            _warn_of_name(entry.path)
+        elif is_folder and not _is_skipped(entry, seen):
             yield from _walk(root, path, rules, seen, discovery)
         elif not is_folder and _is_candidate(entry, discovery, is_top=folder == "."):
             yield path
+
+
+@cache
+def _warn_of_name(path: str) -> None:
+    """Once in a process, however often it looks."""
+    _log.warning("%r is left out: its name is not UTF-8", path)
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
