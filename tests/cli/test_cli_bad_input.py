@@ -173,3 +173,17 @@ def test_a_database_of_an_unreleased_version_is_told_in_a_sentence(headrace, tmp
     for command in (["run", headrace.dag(HELLO)], ["db", "check"], ["db", "upgrade"]):
         refused(headrace(*command, "--store", store), "its table `run` has no column `note`", "hint: no upgrade leads")
     assert not (headrace.home / "crashes").exists()
+
+
+def test_a_database_that_turns_out_to_be_another_one_ends_what_runs(headrace, tmp_path):
+    store = f"sqlite:///{tmp_path}/old.db"
+    assert headrace("runs", "--store", store).returncode == 0
+    with sqlite3.connect(tmp_path / "old.db") as database:
+        database.execute("ALTER TABLE try RENAME COLUMN log TO file")
+        database.execute("ALTER TABLE errand RENAME COLUMN queue TO line")
+    database.close()
+    done = headrace("run", headrace.dag(HELLO), "--store", store)
+    refused(done, "has no column")
+    done = headrace("agent", "--store", store)
+    assert (done.returncode, "Traceback" in done.err) == (2, False)
+    assert "the agent cannot go on, and its process ends: the database" in done.err

@@ -141,6 +141,7 @@ def test_a_schema_of_another_version_is_refused(store_url, version, hint, monkey
     with database.begin() as tx:
         tx.execute(update(schema_version).values(version_num=version))
     monkeypatch.setattr("headrace.store.setup.VERSIONS", ("0000", "0001"))
+    monkeypatch.setattr("headrace.store.schema_difference.VERSIONS", ("0000", "0001"))
     with pytest.raises(SchemaError, match=f"is at schema {version}, this version needs 0001") as caught:
         Store(store_url)
     assert hint in caught.value.hint
@@ -179,6 +180,16 @@ def test_tables_that_were_changed_without_a_new_version_are_told_when_a_statemen
     assert told == ({difference} if difference else set())
     with store.read() as tx:
         assert (store.database.schema_error_of(tx.connection) is None) == (difference is None)
+    store.dispose()
+
+
+def test_an_upgrade_under_a_process_that_runs_is_told_as_one(store_url):
+    store = Store(store_url)
+    with store.begin() as tx:
+        tx.execute(text("ALTER TABLE run RENAME COLUMN note TO remark"))
+        tx.execute(update(schema_version).values(version_num="9999"))
+    with pytest.raises(SchemaError, match="is at schema 9999, this version needs 0001"), store.read() as tx:
+        tx.run(Sql("SELECT note FROM run"))
     store.dispose()
 
 

@@ -15,6 +15,7 @@ from headrace.actions.executors import LoadingAnswers
 from headrace.actions.parts import Parts
 from headrace.actions.run_journal import RunJournal
 from headrace.agent import Agent
+from headrace.errors import HeadraceError
 from headrace.projects.syncing import ProjectSync
 from headrace.projects.timetable_teller import TimetableTeller
 from headrace.scheduler import Scheduler, SchedulerOptions
@@ -187,12 +188,15 @@ def serve_projects(parts: Parts, folders: Sequence[ProjectFolder]) -> ProjectSer
 
 
 def _live_or_leave(name: str, live: Callable[[], None]) -> None:
-    """Run a loop to its end. A mistake of ours that ends it early ends the whole process.
+    """Run a loop to its end. What ends it early, such as a mistake of ours, ends the whole process.
 
     The rest of it would look alive and keep the leases, and nobody would be given the work.
     """
     try:
         live()
+    except HeadraceError as error:
+        _log.critical("the %s cannot go on, and its process ends: %s", name, error)
+        os._exit(error.exit_code)
     except BaseException:
         _log.critical("the %s cannot go on, and its process ends", name, exc_info=True)
         os._exit(1)

@@ -23,7 +23,7 @@ from headrace.metrics.catalogue import CONNECTIONS, DATABASE_ERRORS
 from headrace.store.news import NOTHING, News
 from headrace.store.outage import Outage
 from headrace.store.postgres_line import PostgresLine
-from headrace.store.schema_difference import first_difference, may_come_from_other_tables
+from headrace.store.schema_difference import may_come_from_other_tables, schema_error_of
 from headrace.store.sql import CHECK_FAILED, Sql
 from headrace.store.sqlite_line import SqliteLine
 
@@ -400,15 +400,8 @@ class Database:
             return None
 
     def schema_error_of(self, connection: Connection) -> SchemaError | None:
-        """What is wrong with tables that have the right version; None: nothing."""
-        difference = first_difference(connection)
-        if difference is None:
-            return None
-        return SchemaError(
-            f"the database `{self.display_name}` was made by a version between two releases: {difference}",
-            hint="no upgrade leads on from there: name another database with `--store` or the `store` setting,"
-            " or delete this one and begin anew",
-        )
+        """What is wrong with the schema; None: nothing."""
+        return schema_error_of(connection, self.display_name)
 
     def _is_connection_error(self, original: BaseException) -> bool:
         if self.dialect == "sqlite":

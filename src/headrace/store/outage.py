@@ -7,7 +7,7 @@ import random
 import threading
 import time
 
-from headrace.errors import StoreError
+from headrace.errors import SchemaError, StoreError
 
 _log = logging.getLogger("headrace.store")
 
@@ -29,7 +29,12 @@ class Outage:
         return time.monotonic() - self._began_at if self.is_on else 0.0
 
     def met(self, error: StoreError, first_wait_seconds: float = 0.2) -> float:
-        """Note a failure. How long to wait before the next attempt: the longer it lasts, the longer, within a bound."""
+        """Note a failure. How long to wait before the next attempt: the longer it lasts, the longer, within a bound.
+
+        A schema that is not the right one is raised again: no waiting makes it so.
+        """
+        if isinstance(error, SchemaError):
+            raise error
         with self._lock:
             if not self.is_on:
                 self._began_at, self.is_on = time.monotonic(), True

@@ -1,12 +1,13 @@
-"""How the tables of a database differ from those that this version knows, although both say the same schema version."""
+"""How the schema of a database differs from the one that this version knows, be it only in its tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlalchemy import Connection, Inspector, Table, inspect, text
+from sqlalchemy import Connection, Inspector, Table, inspect, select, text
 
-from headrace.store.schema import metadata, schema_version
+from headrace.errors import SchemaError
+from headrace.store.schema import VERSIONS, metadata, schema_version
 
 # SQLite's words and the beginnings of PostgreSQL's codes: something has another name or another form, is missing, or
 # must have a value that nobody gives.
@@ -25,12 +26,34 @@ def may_come_from_other_tables(error: BaseException) -> bool:
     return code.startswith(_POSTGRES) if code else any(words in str(error) for words in _SQLITE)
 
 
-def first_difference(connection: Connection) -> str | None:
-    """The end of a sentence: which thing is not as this version needs it. None: all is, or is not ours."""
+def schema_error_of(connection: Connection, database_name: str) -> SchemaError | None:
+    """What is wrong with a schema, by its version or by its tables; None: nothing, or it is not ours."""
     found = inspect(connection)
-    present = set(found.get_table_names())
-    if schema_version.name not in present:
+    if not found.has_table(schema_version.name):
         return None
+    version = connection.execute(select(schema_version.c.version_num)).scalar()
+    if version is not None and version != VERSIONS[-1]:
+        return version_error(database_name, version)
+    difference = _first_difference(connection, found)
+    if difference is None:
+        return None
+    return SchemaError(
+        f"the database `{database_name}` was made by a version between two releases: {difference}",
+        hint="no upgrade leads on from there: name another database with `--store` or the `store` setting,"
+        " or delete this one and begin anew",
+    )
+
+
+def version_error(database_name: str, version: str) -> SchemaError:
+    """The error about a schema version that is not the one this version needs."""
+    message = f"the database `{database_name}` is at schema {version}, this version needs {VERSIONS[-1]}"
+    if version in VERSIONS:
+        return SchemaError(message, hint="`headrace db upgrade`")
+    return SchemaError(message, hint="a newer Headrace has upgraded it: install that version here, too")
+
+
+def _first_difference(connection: Connection, found: Inspector) -> str | None:
+    present = set(found.get_table_names())
     indexes = set(connection.execute(text(_INDEXES[connection.dialect.name])).scalars())
     for table in metadata.sorted_tables:
         if table.name not in present:

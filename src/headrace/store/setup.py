@@ -9,6 +9,7 @@ from sqlalchemy import insert, inspect, select
 from headrace.errors import SchemaError, StoreUnreachableError
 from headrace.store.database import Database, Transaction
 from headrace.store.schema import VERSIONS, counter, metadata, pool, schema_for, schema_version
+from headrace.store.schema_difference import version_error
 from headrace.store.sql import Sql
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -57,14 +58,7 @@ def check(database: Database, version: str | None) -> None:
         raise SchemaError(
             f"the database `{database.display_name}` is empty", hint="`headrace db upgrade` creates the schema"
         )
-    raise _schema_error(database, version)
-
-
-def _schema_error(database: Database, version: str) -> SchemaError:
-    found = f"the database `{database.display_name}` is at schema {version}, this version needs {VERSIONS[-1]}"
-    if version in VERSIONS:
-        return SchemaError(found, hint="`headrace db upgrade`")
-    return SchemaError(found, hint="a newer Headrace has upgraded it: install that version here, too")
+    raise version_error(database.display_name, version)
 
 
 def _create_folder(database: Database) -> None:
@@ -113,7 +107,7 @@ def _upgrade(tx: Transaction) -> tuple[str | None, str]:
         tx.run(LOCK_SETUP)
     before = current_version_in(tx)
     if before is not None and before not in VERSIONS:
-        raise _schema_error(tx.database, before)
+        raise version_error(tx.database.display_name, before)
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS))
     config.set_main_option("path_separator", "os")
