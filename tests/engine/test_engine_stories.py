@@ -278,3 +278,31 @@ def test_a_result_that_cannot_be_applied_does_not_hold_up_the_others(engine, mon
     engine.settle()
     assert run.states() == {"a": "success", "b": "success", "c": "success"}
     assert "its result could not be applied and is dropped" in caplog.text
+
+
+def test_a_task_whose_result_can_never_be_applied_fails_in_the_end(engine, monkeypatch):
+    complete = Advance.complete
+
+    def stumble(self, task, result):
+        if task.key == "a" and result.outcome == "success":
+            raise RuntimeError("a bug of ours")
+        complete(self, task, result)
+
+    monkeypatch.setattr(Advance, "complete", stumble)
+    run = engine.start(flow(node("a"), node("b", "a")))
+    for _ in range(5):
+        engine.settle()  # what was dropped is handed back in the next step
+    assert run.states() == {"a": "failed", "b": "upstream_failed"}
+    assert run.error("a") == "what the try has left could not be recorded: RuntimeError: a bug of ours"
+
+
+def test_a_result_that_is_told_twice_counts_once(engine):
+    run = engine.start(flow(node("a"), node("b", "a")))
+    poll = engine.agent._executor.poll
+
+    def twice(seconds):
+        return [result for result in poll(seconds) for _ in range(2)]
+
+    engine.agent._executor.poll = twice
+    engine.settle()
+    assert run.states() == {"a": "success", "b": "success"}

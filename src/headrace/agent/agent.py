@@ -12,6 +12,7 @@ import os
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +26,7 @@ from headrace.clock import Clock, to_micros
 from headrace.definition import Isolation
 from headrace.errors import HeadraceError, StoreError
 from headrace.executor import Executor
-from headrace.executor.verdicts import not_begun
+from headrace.executor.verdicts import not_begun, unrecorded
 from headrace.handoff import TaskRequest, TaskResult, errand_id, is_errand
 from headrace.logs import log_folder, log_name
 from headrace.metrics import tick_ended, tick_failed
@@ -78,6 +79,8 @@ _GATHER_SECONDS = (0.003, 0.02)
 the database is slow or others hold its locks, the more of them share the next one."""
 
 
+_MOST_DROPS = 3
+"""How often a task is tried whose result cannot be applied before it has failed."""
 _HELD_UP_SECONDS = 1.0
 """How soon an agent looks again that saw tasks which only limits keep it from taking."""
 
@@ -154,6 +157,8 @@ class Agent:
         self._committed_at = 0.0
         self._gather_seconds = _GATHER_SECONDS[0]
         self._is_held_up = False
+        self._dropped: Counter[int] = Counter()
+        """How many results of a task could not be applied."""
         self._has_nudged = False
         self._may_hold_unknown = False
         self._lease_until = 0
@@ -243,7 +248,7 @@ class Agent:
         self._ahead.ended(((result.task_id, result.fence) for result in results), self._seconds())
         if self._patience() == 0.0:
             self._cancel(self._executor.waiting())
-        self._unreported += [self._report(result) for result in results]
+        self._unreported += [self._report(result) for result in results if self._is_awaited(result)]
         must_look = self._must_look.is_set()
         self._must_look.clear()
         try:
@@ -327,10 +332,15 @@ class Agent:
                 committed += 1
             except StoreError:
                 break
-            except Exception:
+            except Exception as error:
                 _log.exception("task %d: its result could not be applied and is dropped", report.result.task_id)
+                self._dropped[report.result.task_id] += 1
+                if self._dropped[report.result.task_id] == _MOST_DROPS:
+                    # Not dropped once more than this, so that it ends if even its failure cannot be applied.
+                    self._unreported = [report._replace(result=unrecorded(report.result, error)), *self._unreported[1:]]
+                    continue
             self._unreported = self._unreported[1:]
-        # What was dropped is still held by this agent; it is handed back and tried again.
+        # What was dropped is still held by this agent; it is handed back and tried again, a few times.
         self._may_hold_unknown = True
         self._must_look.set()
         self._stop.wait(self._options.retry_seconds)
@@ -424,6 +434,10 @@ class Agent:
             else:
                 self._unreported.append(self._report(found))
         return placed
+
+    def _is_awaited(self, result: TaskResult) -> bool:
+        """Whether this is the first result of something that was given to an executor."""
+        return (result.task_id, result.fence) in self._running
 
     def _report(self, result: TaskResult) -> Report:
         request = self._running.pop((result.task_id, result.fence))

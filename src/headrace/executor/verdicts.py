@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from headrace.handoff import TaskRequest, TaskResult, failed
+from headrace.handoff import TaskError, TaskRequest, TaskResult, failed
 
 Verdict = Callable[[TaskRequest], TaskResult]
 
@@ -65,6 +65,13 @@ def oversize(request: TaskRequest, limit_bytes: int) -> TaskResult:
     """The process sent more than it may."""
     message = f"task `{request.key}` (try {request.try_number}) sent a message of more than {limit_bytes} bytes"
     return _without_a_word(failed(request, "ResultError", message))
+
+
+def unrecorded(result: TaskResult, error: Exception) -> TaskResult:
+    """What the try has left cannot be kept, and trying again does not help."""
+    message = f"what the try has left could not be recorded: {type(error).__name__}: {error}"
+    told = TaskError(type="ResultError", message=message)
+    return TaskResult(task_id=result.task_id, fence=result.fence, outcome="failed", error=told, has_died=True)
 
 
 def _without_a_word(result: TaskResult) -> TaskResult:
