@@ -100,7 +100,8 @@ def test_due_schedule_becomes_run_attempt_and_tasks_in_one_transaction_of_one_sc
     def schedule(store):
         starter = RunStarter(store, batch_size=1)
         ready.wait()
-        starter.tick(due)
+        while starter.tick(due):
+            pass
         store.close()
 
     threads = [threading.Thread(target=schedule, args=(store,)) for store in stores]

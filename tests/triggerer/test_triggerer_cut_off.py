@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 
@@ -72,4 +73,17 @@ def test_triggers_end_also_while_the_triggerer_hangs(server, waiting):
     watched(pid).join()
     server.start()
     step_until(triggerer, lambda: waiting.log("a").count("begins") == 2, LONG_SECONDS)
+    triggerer.stop()
+
+
+def test_a_trigger_that_was_halted_for_a_lease_which_was_renewed_after_all_goes_on(waiting):
+    """The thread that owns it was busy with something else all the time, and has to find out by itself."""
+    triggerer = waiting.triggerer(lease_seconds=60.0)
+    triggerer.start()
+    waiting.start(a={"do": "wait"})
+    step_until(triggerer, lambda: "begins" in waiting.log("a"))
+    end = watched(triggerer.child_pid)
+    triggerer._halt(signal.SIGTERM)
+    end.join()
+    step_until(triggerer, lambda: waiting.log("a").count("begins") == 2)
     triggerer.stop()

@@ -357,8 +357,9 @@ class Triggerer:
 
     def _has_stopped(self, held: HeldTrigger) -> None:
         del self._running[held.order.id]
-        # One that watches and ended by itself is still wanted, by whoever takes it next.
-        self._may_hold_unknown = self._may_hold_unknown or bool(held.order.asset)
+        # One that watches and ended by itself is still wanted, by whoever takes it next, and so is one that was halted
+        # because the lease was about to end, which was renewed after all.
+        self._may_hold_unknown = self._may_hold_unknown or bool(held.order.asset) or not held.is_stopping
         self._busy_at = time.monotonic()
         self._must_look.set()
         if held.successor is not None:
