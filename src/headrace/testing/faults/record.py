@@ -39,11 +39,15 @@ class Line(NamedTuple):
 
 
 class Record:
-    """The lines of one load, read as they come."""
+    """The lines of one load, read as they come. A look costs what is new and what goes on, however many there were."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._lines: list[Line] = []
+        self._open: dict[tuple[int, str], int] = {}
+        """By process and task: which line is the start of an execution that may be under way."""
+        self._ends: dict[tuple[int, tuple[str, str, str]], float] = {}
+        """By process and task: when the last execution came to its end."""
         self._read_bytes = 0
 
     def lines(self) -> list[Line]:
@@ -55,31 +59,40 @@ class Record:
         except FileNotFoundError:
             return []
         self._read_bytes += len(complete) + len(newline)
-        self._lines += [_line(json.loads(text)) for text in complete.splitlines()]
+        for text in complete.splitlines():
+            self._take(_line(json.loads(text)))
         return self._lines
+
+    def _take(self, line: Line) -> None:
+        if line.what == "start":
+            self._open[line.pid, line.task] = len(self._lines)
+        elif line.what == "end":
+            self._open.pop((line.pid, line.task), None)
+            self._ends[line.pid, line.name] = line.at
+        self._lines.append(line)
 
     def under_way(self) -> list[Line]:
         """The starts of executions that are neither at their end nor dead."""
-        open_: dict[tuple[int, str], Line] = {}
-        for line in self.lines():
-            if line.what == "start":
-                open_[line.pid, line.task] = line
-            elif line.what == "end":
-                open_.pop((line.pid, line.task), None)
-        return [line for line in open_.values() if is_alive(line.pid) and not self._is_of_another(line)]
+        lines = self.lines()
+        # Who is dead stays so, whoever has its number later.
+        self._open = {key: index for key, index in self._open.items() if self._is_alive(index)}
+        return [lines[index] for index in self._open.values()]
 
-    def _is_of_another(self, line: Line) -> bool:
+    def _is_alive(self, index: int) -> bool:
+        line = self._lines[index]
+        return is_alive(line.pid) and not self._is_of_another(index)
+
+    def _is_of_another(self, index: int) -> bool:
         """Whether the process with this number now is a later one: in half an hour the numbers are used many times."""
         # In the order in which they were written: a line without a time is older than the next one that has one.
-        latest = line.at or next((one.at for one in self._lines[self._lines.index(line) :] if one.at), float("inf"))
-        return started_at(line.pid) > latest + _CLOCK_SECONDS
+        later = (self._lines[number].at for number in range(index, len(self._lines)))
+        latest = next((at for at in later if at), float("inf"))
+        return started_at(self._lines[index].pid) > latest + _CLOCK_SECONDS
 
     def came_to_its_end(self, start: Line) -> bool:
         """Whether an execution that began has also ended, by itself."""
-        return any(
-            (one.what, one.pid, one.name) == ("end", start.pid, start.name) and one.at >= start.at
-            for one in self.lines()
-        )
+        self.lines()
+        return self._ends.get((start.pid, start.name), float("-inf")) >= start.at
 
     def next_start(self, name: tuple[str, str, str], after: float) -> float | None:
         """When a task began again."""
