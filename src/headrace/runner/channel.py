@@ -50,7 +50,10 @@ class Line:
         return self._received.popleft() if self._received else None
 
     def _take(self) -> None:
-        data = self._socket.recv(_RECEIVE_BYTES)
+        try:
+            data = self._socket.recv(_RECEIVE_BYTES)
+        except ConnectionError:
+            data = b""  # the other side was killed before it had read everything
         self._is_closed = not data
         self._received += self._reader.feed(data)
 

@@ -57,12 +57,18 @@ class TriggerLine:
             if not self._has_news(patience_seconds):
                 yield []
                 continue
-            data = self._socket.recv(_RECEIVE_BYTES)
+            data = self._receive()
             if not data:
                 break
             yield [message for message in self._reader.feed(data) if not self._is_answered(message)]
         for future in list(self._waiting.values()):
             future.set_exception(ChannelError("could not ask: the triggerer is gone"))
+
+    def _receive(self) -> bytes:
+        try:
+            return self._socket.recv(_RECEIVE_BYTES)
+        except ConnectionError:
+            return b""  # it was killed before it had read everything
 
     def ask(self, verb: str, **args: Any) -> Any:
         """The decoded JSON answer. Raises MissingError or ChannelError. It blocks: ask from a thread if you can."""
