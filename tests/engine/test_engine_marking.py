@@ -10,7 +10,7 @@ from headrace.actions.mark import mark
 from headrace.actions.selecting import Selection
 from headrace.definition import Length, Node, Past, Retry, Workflow
 from headrace.errors import UsageError
-from headrace.handoff import TaskRequest
+from headrace.handoff import TaskRequest, TaskResult
 from headrace.store import RunGraph, claim_tasks, held_tasks
 
 
@@ -92,6 +92,24 @@ def test_a_mapped_task_is_marked_with_its_instances(engine):
     assert set(run.states().values()) == {"success"}
     run.mark("failed", "m[0]")
     assert run.states()["m"] == "failed"
+
+
+def test_what_follows_a_mapped_task_waits_for_an_instance_that_is_open_again(engine):
+    """A mark below one of two instances opens it again; the other one is not done either."""
+
+    def grow_or_wait(request: TaskRequest):
+        claim = {"task_id": request.task_id, "fence": request.fence}
+        if request.map_index == 1:
+            return TaskResult(**claim, outcome="again", again_after_seconds=60.0)
+        return TaskResult(**claim, outcome="success", growth=(Node(key="m^sub", operator="work"),))
+
+    mapped = Node(key="m", parent="", kind="mapped", operator="work", expand=Length(op="literal", length=2))
+    run = engine.start(flow(mapped, node("b", "m", trigger_rule="all_done")), {"m": grow_or_wait})
+    engine.settle()
+    run.mark("failed", "m^sub[0]")
+    engine.settle()
+    assert run.states()["m[1]"] == "up_for_reschedule"
+    assert run.states()["b"] == "none"
 
 
 def test_a_group_is_marked_with_everything_in_it(engine):

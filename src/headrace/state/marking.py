@@ -28,7 +28,7 @@ def mark(agenda: Agenda, tasks: Sequence[Task], state: State) -> None:
     count_children(agenda.graph, [task for task in marked if task.kind != "task"])
     outermost = [task for task in marked if task.parent_id not in inside]
     reopened = reopen_ancestors(agenda, outermost)
-    ended = {task.origin_id for task in marked if not task.is_expanded} | {task.id for task in reopened}
+    ended = {task.origin_id for task in [*(one for one in marked if not one.is_expanded), *reopened]}
     # A group that had never opened is decided again, too.
     agenda.count_upstream([*reopened, *(link.far for link in agenda.graph.downstream(ended))])
     for parent in agenda.graph.tasks({task.parent_id or 0 for task in outermost}):
