@@ -12,6 +12,7 @@ import psutil
 from headrace.store import Store
 from headrace.store.sql import Sql
 from headrace.testing.faults.cluster import Cluster
+from headrace.testing.faults.members import module_of
 from headrace.testing.faults.table import percentile
 
 MEGABYTE = 2**20
@@ -64,14 +65,19 @@ class Gauges:
         self._readings: dict[str, list[Reading]] = defaultdict(list)
 
     def read(self) -> None:
+        """Look at every member and at what it has started: zygotes, the process of triggers."""
         for member in self._cluster.members():
-            try:
-                process = psutil.Process(member.pid)
-                reading = Reading(time.monotonic(), process.memory_info().rss / MEGABYTE, process.num_fds())
-            except psutil.Error:
-                continue
             if member.is_running:
-                self._readings[member.name].append(reading)
+                self._note(member.name, psutil.Process(member.pid))
+                for process in member.children():
+                    self._note(f"{member.name}, {module_of(process)} {process.pid}", process)
+
+    def _note(self, name: str, process: psutil.Process) -> None:
+        try:
+            reading = Reading(time.monotonic(), process.memory_info().rss / MEGABYTE, process.num_fds())
+        except psutil.Error:
+            return
+        self._readings[name].append(reading)
 
     def lives(self, shortest_seconds: float) -> Iterator[Life]:
         """Of the processes that were there for so long, those that lived longest first."""

@@ -15,7 +15,7 @@ import psutil
 GONE_SECONDS = 40.0
 """How long a process that was told to end may take before that is a mistake."""
 _PR_SET_PDEATHSIG = 1
-_ZYGOTE = "headrace.runner.start_zygote"
+_ZYGOTE = "start_zygote"
 _prctl = ctypes.CDLL(None).prctl
 
 
@@ -64,14 +64,22 @@ class Member:
         return self.process.wait(GONE_SECONDS)
 
     def below(self) -> list[psutil.Process]:
-        try:
-            return psutil.Process(self.pid).children(recursive=True)
-        except psutil.NoSuchProcess:
-            return []
+        """Everything that it and its children have started."""
+        return self._children(recursive=True)
+
+    def children(self) -> list[psutil.Process]:
+        """What it has started itself."""
+        return self._children(recursive=False)
 
     def zygotes(self) -> list[int]:
         """Process ids of its warm parents."""
-        return [one.pid for one in self.below() if _ZYGOTE in _command_line(one) and _leads(one)]
+        return [one.pid for one in self.children() if module_of(one) == _ZYGOTE]
+
+    def _children(self, *, recursive: bool) -> list[psutil.Process]:
+        try:
+            return psutil.Process(self.pid).children(recursive=recursive)
+        except psutil.NoSuchProcess:
+            return []
 
 
 def kill(pid: int) -> float:
@@ -109,17 +117,10 @@ def _environment_of(pid: int) -> bytes:
         return b""
 
 
-def _command_line(process: psutil.Process) -> list[str]:
+def module_of(process: psutil.Process) -> str:
+    """The last word of the module that Python was told to run, or nothing."""
     try:
-        return process.cmdline()
+        words = process.cmdline()
     except psutil.Error:
-        return []
-
-
-def _leads(process: psutil.Process) -> bool:
-    """Whether it is a warm parent, and not a child that has its command line from it."""
-    try:
-        parent = process.parent()
-    except psutil.Error:
-        return False
-    return parent is not None and _ZYGOTE not in _command_line(parent)
+        return ""
+    return words[words.index("-m") + 1].rpartition(".")[2] if "-m" in words[:-1] else ""

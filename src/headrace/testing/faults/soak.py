@@ -15,10 +15,12 @@ from headrace.testing.faults.databases import cut_connections, restart_postgres
 from headrace.testing.faults.fault import NOBODY, Fault, Interrupted, Outcome, conclude
 from headrace.testing.faults.gauges import Gauges, Window, handoffs
 from headrace.testing.faults.history import count_unfinished
-from headrace.testing.faults.kills import kill_task, kill_zygote
+from headrace.testing.faults.kills import kill_task
 from headrace.testing.faults.load_driver import EVERY_SECONDS, STARTED
+from headrace.testing.faults.members import kill
 from headrace.testing.faults.table import table
 
+SIZE = {"scheduler": 2, "agent": 2, "triggerer": 2}
 FAULT_SECONDS = 20.0
 LOOK_SECONDS = 5.0
 PART = 0.7
@@ -36,10 +38,20 @@ def kill_newest(kind: str) -> Fault:
     return Fault(f"kill -9 of a {kind}", "", inject)
 
 
+def kill_newest_zygotes(arena: Arena) -> Interrupted:
+    """Those of the agent that does not stay."""
+
+    def killed() -> Interrupted | None:
+        times = [kill(pid) for pid in arena.cluster.running("agent")[-1].zygotes()]
+        return Interrupted((), 0.0, times=len(times)) if times else None
+
+    return arena.wait_under_load(killed, "the newest agent has a warm parent that can be killed")
+
+
 FAULTS = (
     Fault("kill -9 of a task", "", kill_task),
     kill_newest("agent"),
-    Fault("kill -9 of a zygote", "", kill_zygote),
+    Fault("kill -9 of a zygote", "", kill_newest_zygotes),
     kill_newest("scheduler"),
     Fault("connections are cut", "", cut_connections),
     kill_newest("triggerer"),
@@ -137,7 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m headrace.testing.faults.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=30.0)
     seconds = parser.parse_args(arguments).minutes * 60
-    with open_arena("postgres", task_seconds=0.02, ticks=int(seconds / EVERY_SECONDS)) as arena:
+    with open_arena("postgres", task_seconds=0.02, ticks=int(seconds / EVERY_SECONDS), size=SIZE) as arena:
         soak = Soak(arena)
         most = soak.measure()
         print(f"at most {most:.2f} waves a second; the soak has {most * PART:.2f}", flush=True)
