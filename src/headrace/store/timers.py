@@ -15,7 +15,8 @@ from headrace.store.sql import Sql
 IS_TASK_DUE = Sql("SELECT 1 FROM task WHERE due_at <= :now LIMIT 1")
 DUE_TASKS = Sql("SELECT id, attempt_id FROM task WHERE due_at <= :now ORDER BY due_at LIMIT :limit")
 # A run that has timed out is alerting people; it is not timed out again for that.
-# One look for both, because most looks find neither. No attempt has the id 0.
+# One look for both, because most looks find neither. No attempt has the id 0. The first deadline is asked for, and not
+# whether there is any: for that PostgreSQL may take an index over all of them that is in another order.
 OVERDUE = Sql(
     """
     SELECT id FROM (
@@ -23,7 +24,7 @@ OVERDUE = Sql(
       WHERE timeout_at IS NOT NULL AND state = 'running' AND timeout_at <= :now AND coalesce(reason, '') <> 'timed_out'
       ORDER BY timeout_at LIMIT :limit
     ) AS overdue
-    UNION ALL SELECT 0 WHERE EXISTS (SELECT 1 FROM deadline WHERE missed_at IS NULL AND due_at <= :now)
+    UNION ALL SELECT 0 WHERE (SELECT min(due_at) FROM deadline WHERE missed_at IS NULL) <= :now
     """
 )
 OLD_ATTEMPTS = Sql(
