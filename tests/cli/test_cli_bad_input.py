@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sqlite3
@@ -167,9 +168,7 @@ def test_help_is_offered_for_the_command_as_it_was_typed(headrace):
 def test_a_database_of_an_unreleased_version_is_told_in_a_sentence(headrace, tmp_path):
     store = f"sqlite:///{tmp_path}/old.db"
     assert headrace("runs", "--store", store).returncode == 0
-    with sqlite3.connect(tmp_path / "old.db") as database:
-        database.execute("ALTER TABLE run RENAME COLUMN note TO remark")
-    database.close()
+    alter(tmp_path / "old.db", "run RENAME COLUMN note TO remark")
     for command in (["run", headrace.dag(HELLO)], ["db", "check"], ["db", "upgrade"]):
         refused(headrace(*command, "--store", store), "its table `run` has no column `note`", "hint: no upgrade leads")
     assert not (headrace.home / "crashes").exists()
@@ -177,13 +176,27 @@ def test_a_database_of_an_unreleased_version_is_told_in_a_sentence(headrace, tmp
 
 def test_a_database_that_turns_out_to_be_another_one_ends_what_runs(headrace, tmp_path):
     store = f"sqlite:///{tmp_path}/old.db"
-    assert headrace("runs", "--store", store).returncode == 0
-    with sqlite3.connect(tmp_path / "old.db") as database:
-        database.execute("ALTER TABLE try RENAME COLUMN log TO file")
-        database.execute("ALTER TABLE errand RENAME COLUMN queue TO line")
-    database.close()
+    agent = headrace.start("agent", "--store", store)
+    assert "an agent serves" in agent.stderr.readline()
+    alter(tmp_path / "old.db", "try RENAME COLUMN log TO file", "errand RENAME COLUMN queue TO line")
     done = headrace("run", headrace.dag(HELLO), "--store", store)
     refused(done, "has no column")
-    done = headrace("agent", "--store", store)
-    assert (done.returncode, "Traceback" in done.err) == (2, False)
-    assert "the agent cannot go on, and its process ends: the database" in done.err
+    told = agent.communicate(timeout=60)[1]
+    assert (agent.returncode, "Traceback" in told) == (2, False)
+    assert "the agent cannot go on, and its process ends: the database" in told
+
+
+def test_a_table_that_would_only_be_used_later_is_told_of_when_a_process_starts_to_serve(headrace, tmp_path):
+    store = f"sqlite:///{tmp_path}/old.db"
+    assert headrace("runs", "--store", store).returncode == 0
+    alter(tmp_path / "old.db", "trigger RENAME COLUMN arguments TO words")
+    headrace.dag(HELLO)
+    for command in (["standalone", "flows"], ["triggerer"]):
+        done = refused(headrace(*command, "--store", store), "its table `trigger` has no column `arguments`")
+        assert "Ctrl-C" not in done.err
+
+
+def alter(path, *changes):
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        for change in changes:
+            database.execute(f"ALTER TABLE {change}")

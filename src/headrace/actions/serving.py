@@ -20,6 +20,7 @@ from headrace.projects.syncing import ProjectSync
 from headrace.projects.timetable_teller import TimetableTeller
 from headrace.scheduler import Scheduler, SchedulerOptions
 from headrace.settings import ProjectFolder
+from headrace.store.setup import check_tables
 from headrace.triggerer import Triggerer
 
 _log = logging.getLogger("headrace.serving")
@@ -129,6 +130,9 @@ class Serving:
         self.notices = parts.settings.notices
 
     def start(self) -> None:
+        # A statement that meets a wrong table may come only after hours, when there is a first trigger, say.
+        with self._parts.store.read() as tx:
+            check_tables(tx)
         for server in self._servers:
             server.start()
         self._parts.store.wakeups.start()

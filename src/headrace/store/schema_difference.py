@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
-from sqlalchemy import Connection, Inspector, Table, inspect, select, text
+from sqlalchemy import Connection, Table, inspect, select, text
 
 from headrace.errors import SchemaError
 from headrace.store.schema import VERSIONS, metadata, schema_version
@@ -13,11 +15,31 @@ from headrace.store.schema import VERSIONS, metadata, schema_version
 # must have a value that nobody gives.
 _SQLITE = ("no such table", "no such column", "has no column named", "ON CONFLICT clause", "NOT NULL constraint failed")
 _POSTGRES = ("42", "23502")
-# By name only: SQLAlchemy does not tell of indexes over expressions on SQLite.
+# Each at once for all tables: SQLAlchemy asks for one after the other, and a process that serves asks when it starts.
+_COLUMNS = {
+    "sqlite": """
+        SELECT tables.name, columns.name, NOT columns."notnull", columns.dflt_value IS NOT NULL
+        FROM sqlite_master AS tables JOIN pragma_table_info(tables.name) AS columns WHERE tables.type = 'table'
+        """,
+    "postgresql": """
+        SELECT tables.relname, columns.attname, NOT columns.attnotnull, columns.atthasdef OR columns.attidentity <> ''
+        FROM pg_namespace AS schemas JOIN pg_class AS tables ON tables.relnamespace = schemas.oid
+        JOIN pg_attribute AS columns ON columns.attrelid = tables.oid
+        WHERE schemas.nspname = current_schema() AND tables.relkind IN ('r', 'p')
+          AND columns.attnum > 0 AND NOT columns.attisdropped
+        """,
+}
 _INDEXES = {
     "sqlite": "SELECT name FROM sqlite_master WHERE type = 'index'",
     "postgresql": "SELECT indexname FROM pg_indexes WHERE schemaname = current_schema()",
 }
+
+
+class _Column(NamedTuple):
+    """A column that a database has."""
+
+    may_be_null: bool
+    has_default: bool
 
 
 def may_come_from_other_tables(error: BaseException) -> bool:
@@ -28,13 +50,12 @@ def may_come_from_other_tables(error: BaseException) -> bool:
 
 def schema_error_of(connection: Connection, database_name: str) -> SchemaError | None:
     """What is wrong with a schema, by its version or by its tables; None: nothing, or it is not ours."""
-    found = inspect(connection)
-    if not found.has_table(schema_version.name):
+    if not inspect(connection).has_table(schema_version.name):
         return None
     version = connection.execute(select(schema_version.c.version_num)).scalar()
     if version is not None and version != VERSIONS[-1]:
         return version_error(database_name, version)
-    difference = _first_difference(connection, found)
+    difference = _first_difference(connection)
     if difference is None:
         return None
     return SchemaError(
@@ -52,26 +73,33 @@ def version_error(database_name: str, version: str) -> SchemaError:
     return SchemaError(message, hint="a newer Headrace has upgraded it: install that version here, too")
 
 
-def _first_difference(connection: Connection, found: Inspector) -> str | None:
-    present = set(found.get_table_names())
+def _first_difference(connection: Connection) -> str | None:
+    found = _columns(connection)
     indexes = set(connection.execute(text(_INDEXES[connection.dialect.name])).scalars())
     for table in metadata.sorted_tables:
-        if table.name not in present:
+        if table.name not in found:
             return f"it has no table `{table.name}`"
-        for difference in _of_table(found, table, indexes):
+        for difference in _of_table(found[table.name], table, indexes):
             return f"its table `{table.name}` {difference}"
     return None
 
 
-def _of_table(found: Inspector, table: Table, indexes: set[str]) -> Iterator[str]:
-    columns = {column["name"]: column for column in found.get_columns(table.name)}
+def _columns(connection: Connection) -> dict[str, dict[str, _Column]]:
+    """What every table of a database consists of."""
+    tables: defaultdict[str, dict[str, _Column]] = defaultdict(dict)
+    for table, column, may_be_null, has_default in connection.execute(text(_COLUMNS[connection.dialect.name])):
+        tables[table][column] = _Column(bool(may_be_null), bool(has_default))
+    return tables
+
+
+def _of_table(found: Mapping[str, _Column], table: Table, indexes: set[str]) -> Iterator[str]:
     for column in table.columns:
-        if column.name not in columns:
+        if column.name not in found:
             yield f"has no column `{column.name}`"
-        elif columns[column.name]["nullable"] != column.nullable:
+        elif found[column.name].may_be_null != column.nullable:
             yield f"{'may not' if column.nullable else 'may'} have a NULL in column `{column.name}`"
-    for name, column_found in columns.items():
-        if name not in table.columns and not column_found["nullable"] and column_found.get("default") is None:
+    for name, column_found in found.items():
+        if name not in table.columns and not column_found.may_be_null and not column_found.has_default:
             yield f"needs a value in column `{name}`, which is not known here"
     for index in sorted(str(index.name) for index in table.indexes):
         if index not in indexes:
