@@ -61,6 +61,12 @@ ADD_EVENTS = Sql(
     SELECT 1000 + i / 50, 1000000 + i, 'running', 'success', 'agent', 1, 1 FROM numbers
     """
 )
+ADD_DEADLINES = Sql(
+    f"""
+    {_NUMBERS} INSERT INTO deadline (run_id, workflow_id, name, task, due_at, missed_at, is_told, is_mailed)
+    SELECT 1000 + i, 1, 'late', '', i, i, false, false FROM numbers
+    """
+)
 
 
 def with_history(bench: Bench, tasks: int, *, is_analyzed: bool = True) -> int:
@@ -70,7 +76,7 @@ def with_history(bench: Bench, tasks: int, *, is_analyzed: bool = True) -> int:
     attempt_id = bench.start(own)
     bench.save(*others, file="old.py")
     with bench.store.begin() as tx:
-        for statement in (ADD_RUNS, ADD_ATTEMPTS):
+        for statement in (ADD_RUNS, ADD_ATTEMPTS, ADD_DEADLINES):
             tx.change(statement, {"count": tasks // TASKS_PER_RUN})
         for statement in (ADD_TASKS, ADD_EDGES, ADD_TRIES, ADD_VALUES, ADD_EVENTS):
             tx.change(statement, {"count": tasks})

@@ -65,4 +65,6 @@ def whole_reads(node: dict, table: str | None = None) -> Iterator[str]:
     if is_scan and table in GROWING and "Index Cond" not in node and index not in PRESENT:
         yield f"{kind} of {table} by {index}"
     for child in node.get("Plans", ()):
-        yield from whole_reads(child, table if kind == "Bitmap Heap Scan" else None)
+        # An index does not say of which table it is; what a list of parameters is made from is not part of the scan.
+        is_of_scan = kind == "Bitmap Heap Scan" and child["Parent Relationship"] == "Outer"
+        yield from whole_reads(child, table if is_of_scan else None)

@@ -71,8 +71,6 @@ class Asked:
 
 
 def test_nothing_reads_a_table_of_the_history_as_a_whole(bench, tmp_path, monkeypatch):
-    if bench.store.database.dialect == "postgres":
-        pytest.skip("PostgreSQL rightly reads small tables as a whole; `test_store_plans.py` looks at all its plans")
     with_history(bench, 20_000)
     assert whole_reads_of_everybody(bench, tmp_path, monkeypatch) == {}
 

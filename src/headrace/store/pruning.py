@@ -22,7 +22,8 @@ OLD_RUNS = Sql(
 # The attempts first, as everybody does. With both locked, nobody can clear a task or queue the run again.
 LOCK_ATTEMPTS = Sql("SELECT id FROM attempt WHERE run_id = :run_id ORDER BY id [[postgres: FOR UPDATE]]")
 LOCK_RUN = Sql("SELECT state, ended_at FROM run WHERE id = :run_id [[postgres: FOR UPDATE]]")
-# Down the tree, because the index over an attempt's tasks leaves out the superseded ones.
+# Down the tree, because the index over an attempt's tasks leaves out the superseded ones. PostgreSQL takes a tree for
+# large and, where few tries have a log, would look through all of them first: it must be given the tasks as a list.
 LOGS = Sql(
     """
     WITH RECURSIVE tree (id) AS (
@@ -30,7 +31,8 @@ LOGS = Sql(
       UNION ALL
       SELECT task.id FROM task JOIN tree ON task.parent_id = tree.id
     )
-    SELECT try.log FROM tree JOIN try ON try.task_id = tree.id WHERE try.log IS NOT NULL
+    SELECT log FROM try WHERE log IS NOT NULL
+      AND task_id [[sqlite: IN (SELECT id FROM tree)]][[postgres: = ANY (ARRAY(SELECT id FROM tree))]]
     """
 )
 _ERRANDS = "FROM errand WHERE attempt_id IN (SELECT id FROM attempt WHERE run_id = :run_id)"
