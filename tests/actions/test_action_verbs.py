@@ -12,7 +12,15 @@ from headrace.actions.retry import retry
 from headrace.actions.selecting import Selection
 from headrace.definition import Node, Schedule
 from headrace.errors import NotFoundError, StateError, UsageError
-from headrace.store import ScheduleRow, get_schedule, list_runs, list_workflows, save_schedule
+from headrace.store import (
+    ScheduleRow,
+    find_project,
+    get_schedule,
+    list_runs,
+    list_workflows,
+    remove_file,
+    save_schedule,
+)
 
 FAILED = Selection(only_failed=True)
 
@@ -124,6 +132,18 @@ def test_a_name_in_two_projects_must_say_which(world):
     with pytest.raises(UsageError, match="several projects: `shop`, `bank`"):
         world.trigger("flow")
     assert world.trigger("bank/flow").project == "bank"
+
+
+def test_a_name_that_was_in_two_projects_must_say_which(world):
+    for project in ("shop", "bank"):
+        world.save(job("a"), project=project)
+        run = world.trigger(f"{project}/flow")
+        with world.store.begin() as tx:
+            remove_file(tx, find_project(tx, project).id, "flow.py")
+    with world.store.read() as tx:
+        with pytest.raises(UsageError, match="was in several projects: `shop`, `bank`"):
+            find_run(tx, "flow")
+        assert find_run(tx, "bank/flow").id == run.id
 
 
 def test_the_end_of_a_key_is_enough_if_it_is_unique(world):

@@ -128,6 +128,37 @@ def test_sessions_of_a_project_are_not_those_of_a_deleted_one_of_its_name(digdag
     assert digdag("sessions", "sales", "--last-id", started["session id"])[1] == "Sessions:\n0 entries.\n"
 
 
+def test_workflow_that_the_newest_revision_lacks_keeps_its_sessions(digdag, project):
+    (project / "old.dig").write_text("+a:\n  echo>: 1\n")
+    digdag("push", "sales", "--project", str(project), "-r", "1")
+    session = fields(digdag("start", "sales", "old", "--session", "2026-01-31")[1])["session id"]
+    (project / "old.dig").unlink()
+    digdag("push", "sales", "--project", str(project), "-r", "2")
+    for words in (("sessions", "sales", "old"), ("attempts", "sales/old"), ("attempts", "old")):
+        assert fields(digdag(*words)[1])["session id"] == session
+    for words in (("tasks", "sales/old"), ("log", "old"), ("sla-misses", "sales/old"), ("kill", "sales/old")):
+        assert digdag(*words)[0] == 0
+    assert digdag("retry", "sales/old", "--revision", "1")[0] == 0
+    code, _, err = digdag("start", "sales", "old", "--session", "2026-02-01")
+    assert code == 2 and "project `sales` has no workflow `old` any more" in err
+    assert "`headrace sessions sales old` lists its runs" in err
+    assert digdag("start", "sales", "old", "--session", "2026-02-01", "--revision", "1")[0] == 0
+    assert digdag("sessions", "sales", "old")[1].endswith("2 entries.\n")
+    code, _, err = digdag("start", "sales", "old", "--session", "2026-02-02", "--revision", "2")
+    assert code == 2 and "revision `2` of project `sales` has no workflow `old`" in err
+    assert "has no workflow `odd`" in digdag("sessions", "sales", "odd")[2]
+
+
+def test_sessions_of_a_workflow_are_not_those_of_a_deleted_project(digdag, project):
+    digdag("push", "sales", "--project", str(project))
+    session = fields(digdag("start", "sales", "daily", "--session", "2026-01-31")[1])["session id"]
+    digdag("delete", "sales", "--force")
+    (project / "daily.dig").rename(project / "weekly.dig")
+    digdag("push", "sales", "--project", str(project))
+    assert "project `sales` has no workflow `daily`" in digdag("sessions", "sales", "daily")[2]
+    assert fields(digdag("session", session)[1])["workflow"] == "daily"
+
+
 def test_a_session_has_the_same_uuid_everywhere(digdag, project):
     digdag("push", "sales", "--project", str(project))
     started = fields(digdag("start", "sales", "daily", "--session", "2026-01-31")[1])

@@ -18,6 +18,7 @@ from headrace.store import (
     task_keys,
     tasks_with_key,
     workflow_names,
+    workflow_of_project,
     workflows_named,
 )
 
@@ -35,13 +36,15 @@ def find_workflow(tx: Transaction, name: str, *, may_be_gone: bool = False) -> W
     present = [row for row in found if not row.is_gone]
     if not found or (not present and not may_be_gone):
         raise _missing_workflow(tx, name, was_there=bool(found))
-    if len(present) > 1:
-        projects = ", ".join(f"`{row.project}`" for row in present)
+    projects = list(dict.fromkeys(row.project for row in present or found))
+    if len(projects) > 1:
+        names = ", ".join(f"`{project}`" for project in projects)
         raise UsageError(
-            f"workflow `{name}` exists in several projects: {projects}",
-            hint=f"name it as `{present[0].project}/{name}`",
+            f"workflow `{name}` {'exists' if present else 'was'} in several projects: {names}",
+            hint=f"name it as `{projects[0]}/{name}`",
         )
-    return (present or found)[0]
+    # The newest, where a project was deleted and pushed again.
+    return (present or found)[-1]
 
 
 def find_run(tx: Transaction, name: str) -> RunRow:
@@ -82,15 +85,20 @@ def _find_attempt(tx: Transaction, run_id: int, number: int) -> RunRow:
     )
 
 
-def find_workflow_of(tx: Transaction, project: str, name: str) -> WorkflowRow:
-    """A workflow of one project that still exists."""
+def find_workflow_of(tx: Transaction, project: str, name: str, *, may_be_gone: bool = False) -> WorkflowRow:
+    """A workflow of one project."""
     owner = find_project(tx, project)
-    found = [row for row in workflows_named(tx, name) if row.project == owner.name and not row.is_gone]
-    if not found:
+    found = workflow_of_project(tx, owner.id, name)
+    if found is None:
         names = [row.name for row in list_workflows(tx, limit=10_000) if row.project == owner.name]
         hint = did_you_mean(name, names) or f"`headrace workflows {owner.name}` lists them"
         raise NotFoundError(f"project `{owner.name}` has no workflow `{name}`", hint=hint)
-    return found[0]
+    if found.is_gone and not may_be_gone:
+        raise NotFoundError(
+            f"project `{owner.name}` has no workflow `{name}` any more",
+            hint=f"`headrace sessions {owner.name} {name}` lists its runs",
+        )
+    return found
 
 
 def find_task(tx: Transaction, run: RunRow, name: str) -> TaskRow:

@@ -69,7 +69,7 @@ def start(store: Store, clock: Clock, wanted: Wanted, *, is_dry: bool = False) -
 
 def _start(tx: Transaction, clock: Clock, wanted: Wanted, *, is_dry: bool) -> Started:
     now = to_micros(clock.now())
-    row = find_workflow_of(tx, wanted.project, wanted.workflow)
+    row = find_workflow_of(tx, wanted.project, wanted.workflow, may_be_gone=wanted.revision is not None)
     version_id = version_of_revision(tx, row, wanted.revision)
     workflow = tx.shared(Definitions).version(tx, version_id).workflow
     wanted = wanted._replace(params=settled(workflow.language, wanted.params))

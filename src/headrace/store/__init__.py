@@ -189,6 +189,7 @@ from headrace.store.reading import (
     upstream_tasks,
     version_of_attempt,
     workflow_names,
+    workflow_of_project,
     workflows_named,
 )
 from headrace.store.requests import Requests, RunInfo
@@ -543,5 +544,6 @@ __all__ = [
     "watching_workflow",
     "workflow_for",
     "workflow_names",
+    "workflow_of_project",
     "workflows_named",
 ]

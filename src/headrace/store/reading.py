@@ -29,6 +29,7 @@ _WORKFLOW = f"""
 """
 WORKFLOWS = Sql(f"{_WORKFLOW} WHERE workflow.id > :after AND NOT workflow.is_gone ORDER BY workflow.id LIMIT :limit")
 WORKFLOWS_BY_NAME = Sql(f"{_WORKFLOW} WHERE workflow.name = :name ORDER BY workflow.is_gone, workflow.id")
+WORKFLOW_OF_PROJECT = Sql(f"{_WORKFLOW} WHERE workflow.project_id = :project_id AND workflow.name = :name")
 WORKFLOW_NAMES = Sql("SELECT DISTINCT name FROM workflow WHERE NOT is_gone")
 VERSION_OF_ATTEMPT = Sql("SELECT workflow_version_id FROM attempt WHERE id = :id")
 DEFINITION = Sql("SELECT current_version_id FROM workflow WHERE id = :id")
@@ -366,6 +367,12 @@ def list_workflows(tx: Transaction, after: int = 0, limit: int = PAGE) -> list[W
 def workflows_named(tx: Transaction, name: str) -> list[WorkflowRow]:
     """Workflows of all projects with this name, those that still exist first."""
     return [_workflow(row) for row in tx.run(WORKFLOWS_BY_NAME, {"name": name})]
+
+
+def workflow_of_project(tx: Transaction, project_id: int, name: str) -> WorkflowRow | None:
+    """The workflow of a project that has or had this name."""
+    rows = tx.run(WORKFLOW_OF_PROJECT, {"project_id": project_id, "name": name})
+    return _workflow(rows[0]) if rows else None
 
 
 def workflow_names(tx: Transaction) -> list[str]:

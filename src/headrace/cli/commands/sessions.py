@@ -51,7 +51,7 @@ def _rows(tx: Transaction, project: str | None, workflow: str | None, before: in
     if project is None:
         return list_runs(tx, before=before, limit=limit)
     if workflow is not None:
-        return list_runs(tx, find_workflow_of(tx, project, workflow).id, before, limit)
+        return list_runs(tx, find_workflow_of(tx, project, workflow, may_be_gone=True).id, before, limit)
     if project.isdigit():
         row = get_run(tx, int(project)) if len(project) < 19 else None
         if row is None:

@@ -21,7 +21,8 @@ from headrace.store import MissRow, list_misses
 def command(workflow: str | None, limit: int, before: int | None, as_json: bool, url: str | None) -> None:
     """List tasks and runs, of a WORKFLOW or of all, that were not done by their deadlines, newest first."""
     with opened(url, may_be_private=True) as here, here.store.read() as tx:
-        rows = list_misses(tx, None if workflow is None else find_workflow(tx, workflow).id, before, limit)
+        workflow_id = None if workflow is None else find_workflow(tx, workflow, may_be_gone=True).id
+        rows = list_misses(tx, workflow_id, before, limit)
     if as_json:
         print_json({"misses": [describe(row) for row in rows], "next": rows[-1].id if len(rows) == limit else None})
         return
