@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from headrace.definition import Node, Retry, Workflow
@@ -21,8 +19,7 @@ LOOP = """
 
 @pytest.fixture
 def engine(prepared_url, tmp_path):
-    engine = Engine(tmp_path, prepared_url)
-    engine.agent._options = replace(engine.agent._options, max_tasks_per_run=10)
+    engine = Engine(tmp_path, prepared_url, max_tasks_per_run=10)
     yield engine
     engine.close()
 

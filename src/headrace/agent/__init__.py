@@ -3,7 +3,8 @@
 It may import `store`, `state`, `executor`, `handoff`, `logs`, `processes`, `clock` and `settings`.
 """
 
-from headrace.agent.agent import Agent, AgentOptions
+from headrace.agent.agent import Agent
 from headrace.agent.broker import Broker
+from headrace.agent.options import AgentOptions
 
 __all__ = ["Agent", "AgentOptions", "Broker"]

@@ -67,6 +67,7 @@ class Engine:
         slots: int = 8,
         start: datetime = START,
         notification: NotificationSettings | None = None,
+        max_tasks_per_run: int = 10_000,
     ) -> None:
         self.folder = folder
         self._notification = notification
@@ -80,12 +81,13 @@ class Engine:
             Rescuer(self.store), Waker(self.store), DeadlineKeeper(self.store), Reviver(self.store),
             PastFollower(self.store), RunStarter(self.store), RunActivator(self.store),
         ]  # fmt: skip
+        self._max_tasks_per_run = max_tasks_per_run
         self.agent = self._start_agent(slots)
 
     def _start_agent(self, slots: int) -> Agent:
         broker = Broker(self.store, self.clock, self._notification)
         executor = InlineExecutor(broker, self._run_task)
-        options = AgentOptions(slots=slots, name="engine", retry_seconds=0.0)
+        options = AgentOptions(slots=slots, name="engine", retry_seconds=0.0, max_tasks_per_run=self._max_tasks_per_run)
         logs = self.folder / "logs"
         agent = Agent(self.store, self.clock, executor, InlineExecutor(broker), logs, options)
         agent.start(renews_by_itself=False)

@@ -1,0 +1,69 @@
+"""An agent's row in the store: what others know of it, and until when they believe that it lives."""
+
+from __future__ import annotations
+
+import os
+
+from headrace.agent.options import AgentOptions
+from headrace.clock import Clock, to_micros
+from headrace.processes import is_alive, place
+from headrace.store import Store, Transaction, extend_lease, give_up, live_processes, register, resign
+
+
+class Registration:
+    """`announce` takes a new row with a new lease, `extend` makes the lease last longer, `resign` gives both back."""
+
+    def __init__(self, store: Store, clock: Clock, name: str, options: AgentOptions) -> None:
+        self._store = store
+        self._clock = clock
+        self._name = name
+        self._options = options
+        self._lease_micros = round(options.lease_seconds * 1_000_000)
+        self._lease_until = 0
+        self.id = 0
+
+    @property
+    def has_run_out(self) -> bool:
+        """Whether others may believe that the agent is gone."""
+        return self._now() > self._lease_until
+
+    def announce(self) -> None:
+        """Be a new agent to all others."""
+        self.id = self._store.transact(self._announce)
+        self._lease_until = self._now() + self._lease_micros
+
+    def extend(self) -> bool:
+        """Make the lease last longer. False: others were told that the agent is gone. Any thread may call it."""
+        agent_id = self.id
+        self._lease_until = self._now() + self._lease_micros
+        is_held = self._store.transact(lambda tx: extend_lease(tx, agent_id, self._now(), self._lease_micros))
+        # It may have begun anew meanwhile.
+        return is_held or agent_id != self.id
+
+    def resign(self) -> None:
+        """Tell all others that the agent is gone."""
+        self._store.transact(lambda tx: resign(tx, self.id, self._now()))
+
+    def _announce(self, tx: Transaction) -> int:
+        _give_up_dead_neighbours(tx, self._now())
+        return register(
+            tx,
+            kind="agent",
+            name=self._name,
+            place=place(),
+            pid=os.getpid(),
+            slots=self._options.slots,
+            queues=self._options.queues,
+            now=self._now(),
+            lease_micros=self._lease_micros,
+        )
+
+    def _now(self) -> int:
+        return to_micros(self._clock.now())
+
+
+def _give_up_dead_neighbours(tx: Transaction, now: int) -> None:
+    """Processes of this place that are dead need no lease to run out before their tasks are rescued."""
+    for agent_id, pid in live_processes(tx, place()):
+        if pid != os.getpid() and not is_alive(pid):
+            give_up(tx, agent_id, now)
