@@ -37,3 +37,27 @@ def test_a_killed_process_is_told_by_errands_before_the_command_ends(headrace):
     ]  # fmt: skip
     logs = [log.read_text() for log in headrace.home.rglob("errand*.log")]
     assert sorted(text.split()[-1] for text in logs) == ["dag", "failure", "retry"]
+
+
+def test_a_run_that_a_task_has_started_calls_back_before_the_command_ends(headrace):
+    file = headrace.write(
+        "flow.py",
+        """
+        from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
+        from airflow.sdk import DAG, task
+
+        def tell(context):
+            with open("told.txt", "a") as file:
+                print(context["dag"].dag_id, file=file)
+
+        with DAG("other", schedule=None, on_success_callback=tell):
+            task(lambda: None, task_id="quick")()
+
+        with DAG("flow", schedule=None, on_success_callback=tell):
+            TriggerDagRunOperator(task_id="go", trigger_dag_id="other")
+        """,
+    )
+    done = headrace("run", file, "flow")
+    assert done.returncode == 0, done.err
+    told = (headrace.folder / "flows" / "told.txt").read_text().split()
+    assert sorted(told) == ["flow", "other"]

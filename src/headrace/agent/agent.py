@@ -74,14 +74,7 @@ class Agent:
         self._options = options
         self._attempts = None if options.attempt_id is None else {options.attempt_id}
         requests = Requests(options.isolation, max_map_length=options.max_map_length)
-        self._errands = Errands(
-            requests,
-            logs_root,
-            options.queues,
-            self._attempts,
-            options.errand_timeout_seconds,
-            options.kill_grace_seconds,
-        )
+        self._errands = Errands(requests, logs_root, options)
         self._exchange = Exchange(requests, self._errands, logs_root, options, self._tell_of_run)
         self._gathering = Gathering(executor, options.slots)
         self._one_by_one = OneByOne(store, self._now, options.max_tasks_per_run)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 
+from headrace.agent.options import AgentOptions
 from headrace.definition import Node
 from headrace.handoff import TaskRequest, errand_id, errand_key
 from headrace.logs import log_folder, log_name
@@ -26,33 +27,24 @@ from headrace.store import (
 class Errands:
     """Asks the store only when there may be something to do, so that runs without errands cost nothing."""
 
-    def __init__(
-        self,
-        requests: Requests,
-        logs_root: Path,
-        queues: Sequence[str],
-        attempts: Collection[int] | None,
-        timeout_seconds: float,
-        kill_grace_seconds: float,
-    ) -> None:
+    def __init__(self, requests: Requests, logs_root: Path, options: AgentOptions) -> None:
         self._requests = requests
         self._logs_root = logs_root
-        self._queues = queues
-        self._attempts = attempts
-        self._timeout_seconds = timeout_seconds
-        self._kill_grace_seconds = kill_grace_seconds
+        self._options = options
         self._may_be_there = True
 
     def expect(self) -> None:
         """Somebody may have written errands: the next claim looks."""
         self._may_be_there = True
 
-    def claim(self, tx: Transaction, graph: RunGraph, agent_id: int, limit: int) -> list[TaskRequest]:
-        """Take errands for up to `limit` free slots."""
+    def claim(
+        self, tx: Transaction, graph: RunGraph, agent_id: int, limit: int, attempts: Collection[int] | None
+    ) -> list[TaskRequest]:
+        """Take errands for up to `limit` free slots; with `attempts` only of these."""
         self._may_be_there = self._may_be_there or graph.has_sent_errands
         if not self._may_be_there or limit <= 0:
             return []
-        claimed = claim_errands(tx, agent_id, self._queues, limit, graph.now, self._attempts)
+        claimed = claim_errands(tx, agent_id, self._options.queues, limit, graph.now, attempts)
         self._may_be_there = len(claimed) == limit
         return [self._request(tx, one) for one in claimed]
 
@@ -83,7 +75,7 @@ class Errands:
             params={**info.version.workflow.params, **run.params},
             errand=claimed.errand,
             log_path=f"{self._logs_root}/{folder}/{name}",
-            kill_grace_seconds=self._kill_grace_seconds,
+            kill_grace_seconds=self._options.kill_grace_seconds,
         )
         return self._about_task(tx, request, claimed, info.version_id)
 
@@ -105,5 +97,8 @@ class Errands:
     def _node(self, node: Node, claimed: ClaimedErrand) -> Node:
         """What an executor looks at: a process of its own, for a limited time."""
         return msgspec.structs.replace(
-            node, operator=claimed.errand.kind, isolation="process", timeout_seconds=self._timeout_seconds
+            node,
+            operator=claimed.errand.kind,
+            isolation="process",
+            timeout_seconds=self._options.errand_timeout_seconds,
         )

@@ -78,7 +78,7 @@ class Exchange:
         committed = self._apply(tx, graph, tries, ask)
         if graph.has_unsent_errands:
             graph.flush()
-        errands = self._errands.claim(tx, graph, taker.agent_id, taker.free_slots) if taker.may_take else []
+        errands = self._claim_errands(tx, graph, taker) if taker.may_take else []
         claims = self._claim(claiming, taker.room - len(errands)) if taker.may_take else []
         graph.flush()
         graph.flush_events()
@@ -115,6 +115,9 @@ class Exchange:
         # Asked for only when it may be there: most workflows have no task without code that waits in the queue.
         if self._had_inline or not is_likely:
             claiming.ask(INLINE_QUEUE, INLINE_BATCH)
+
+    def _claim_errands(self, tx: Transaction, graph: RunGraph, taker: Taker) -> list[TaskRequest]:
+        return self._errands.claim(tx, graph, taker.agent_id, taker.free_slots, taker.attempts)
 
     def _claim(self, claiming: Claiming, room: int) -> list[Claim]:
         claims: list[Claim] = []
