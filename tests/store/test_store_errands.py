@@ -9,6 +9,7 @@ from headrace.definition import Retry
 from headrace.handoff import RUN_ENDED, TRY_DIED, Errand, TaskError, TaskResult
 from headrace.store import (
     NewErrand,
+    News,
     claim_errands,
     delete_run,
     end_errand,
@@ -116,6 +117,20 @@ def test_an_errand_that_is_done_is_closed_and_a_late_report_changes_nothing(benc
     assert [row.state for row in rows(bench)] == ["done"]
     with bench.store.read() as tx:
         assert not has_open_errands(tx, attempt_id)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "fields", "is_end"),
+    [("success", {}, True), ("failed", {"is_retryable": False}, True), ("stopped", {}, False), ("failed", {}, False)],
+)
+def test_whoever_waits_for_the_end_of_an_errand_need_not_poll(bench, outcome, fields, is_end):
+    send(bench)
+    (claimed,) = claim(bench, bench.agent())
+    told = []
+    bench.store.wakeups.subscribe(lambda: told.append("end"), News.ENDS)
+    bench.store.wakeups.subscribe(lambda: told.append("plan"), News.PLANS | News.WORK)
+    assert end(bench, claimed, outcome, **fields)
+    assert told == (["end"] if is_end else [])
 
 
 def test_a_failed_errand_is_tried_three_times_with_growing_waits(bench):

@@ -152,6 +152,7 @@ def end_errand(tx: Transaction, errand_id: int, result: TaskResult, log: str | N
         values |= {"state": "waiting", "ended_at": None, "due_at": now + _WAIT_SECONDS[tries - 1] * 1_000_000}
     else:
         values |= {"state": "failed" if result.outcome == "failed" else "done", "ended_at": now}
+        tx.tell(News.ENDS)
     return tx.change(END, values) == 1
 
 

@@ -15,7 +15,8 @@ class News(IntFlag):
     PLANS = 4
     """Everything else that somebody has to act on: runs that wait, timers, schedules, definitions."""
     ENDS = 8
-    """Runs have ended, and whatever waited for a place among those of their workflow has it."""
+    """Runs have ended, and whatever waited for a place among those of their workflow has it, or an errand has: somebody
+    may wait for all that belongs to a run."""
     TRIGGERS = 16
     """Triggers that a triggerer may run, or is to run no more."""
     ALL = WORK | STOP | PLANS | ENDS | TRIGGERS
