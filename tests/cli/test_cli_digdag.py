@@ -159,6 +159,20 @@ def test_sessions_of_a_workflow_are_not_those_of_a_deleted_project(digdag, proje
     assert fields(digdag("session", session)[1])["workflow"] == "daily"
 
 
+def test_workflows_of_a_project_come_in_pages_of_their_own(digdag, project):
+    for name in ("first", "second"):
+        for file in ("a.dig", "b.dig"):
+            (project / file).write_text("+a:\n  echo>: 1\n")
+        digdag("push", name, "--project", str(project))
+    found = []
+    for _ in range(2):
+        after = ("--after", str(found[-1]["id"])) if found else ()
+        page = json.loads(digdag("workflows", "second", "--limit", "2", "--json", *after)[1])
+        found += page["workflows"]
+    assert [(one["project"], one["name"]) for one in found] == [("second", n) for n in ("a", "b", "daily")]
+    assert page["next"] is None
+
+
 def test_a_session_has_the_same_uuid_everywhere(digdag, project):
     digdag("push", "sales", "--project", str(project))
     started = fields(digdag("start", "sales", "daily", "--session", "2026-01-31")[1])

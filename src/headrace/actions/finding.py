@@ -90,7 +90,7 @@ def find_workflow_of(tx: Transaction, project: str, name: str, *, may_be_gone: b
     owner = find_project(tx, project)
     found = workflow_of_project(tx, owner.id, name)
     if found is None:
-        names = [row.name for row in list_workflows(tx, limit=10_000) if row.project == owner.name]
+        names = [row.name for row in list_workflows(tx, limit=10_000, project_id=owner.id)]
         hint = did_you_mean(name, names) or f"`headrace workflows {owner.name}` lists them"
         raise NotFoundError(f"project `{owner.name}` has no workflow `{name}`", hint=hint)
     if found.is_gone and not may_be_gone:

@@ -27,7 +27,9 @@ _WORKFLOW = f"""
     FROM workflow JOIN project ON project.id = workflow.project_id
     LEFT JOIN schedule ON schedule.workflow_id = workflow.id
 """
-WORKFLOWS = Sql(f"{_WORKFLOW} WHERE workflow.id > :after AND NOT workflow.is_gone ORDER BY workflow.id LIMIT :limit")
+_PRESENT = "workflow.id > :after AND NOT workflow.is_gone ORDER BY workflow.id LIMIT :limit"
+WORKFLOWS = Sql(f"{_WORKFLOW} WHERE {_PRESENT}")
+WORKFLOWS_OF_PROJECT = Sql(f"{_WORKFLOW} WHERE workflow.project_id = :project_id AND {_PRESENT}")
 WORKFLOWS_BY_NAME = Sql(f"{_WORKFLOW} WHERE workflow.name = :name ORDER BY workflow.is_gone, workflow.id")
 WORKFLOW_OF_PROJECT = Sql(f"{_WORKFLOW} WHERE workflow.project_id = :project_id AND workflow.name = :name")
 WORKFLOW_NAMES = Sql("SELECT DISTINCT name FROM workflow WHERE NOT is_gone")
@@ -359,9 +361,14 @@ class PoolRow(NamedTuple):
     """Whether tasks that wait for a trigger take slots."""
 
 
-def list_workflows(tx: Transaction, after: int = 0, limit: int = PAGE) -> list[WorkflowRow]:
-    """Workflows that files define now, by id, beginning after one."""
-    return [_workflow(row) for row in tx.run(WORKFLOWS, {"after": after, "limit": limit})]
+def list_workflows(
+    tx: Transaction, after: int = 0, limit: int = PAGE, project_id: int | None = None
+) -> list[WorkflowRow]:
+    """Workflows that files define now, of all projects or of one, by id, beginning after one."""
+    parameters = {"after": after, "limit": limit}
+    if project_id is None:
+        return [_workflow(row) for row in tx.run(WORKFLOWS, parameters)]
+    return [_workflow(row) for row in tx.run(WORKFLOWS_OF_PROJECT, {**parameters, "project_id": project_id})]
 
 
 def workflows_named(tx: Transaction, name: str) -> list[WorkflowRow]:

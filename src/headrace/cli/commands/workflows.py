@@ -28,8 +28,7 @@ def command(project: str | None, workflow: str | None, limit: int, after: int, a
         if project is not None and workflow is not None:
             _show_definition(tx, project, workflow)
             return
-        owner = None if project is None else find_project(tx, project).name
-        rows = [row for row in list_workflows(tx, after, limit) if owner is None or row.project == owner]
+        rows = list_workflows(tx, after, limit, None if project is None else find_project(tx, project).id)
     following = rows[-1].id if len(rows) == limit else None
     if as_json:
         workflows = [{**row._asdict(), "next_run_at": instant(row.next_run_at)} for row in rows]
