@@ -10,8 +10,7 @@ from timed_bench import flow, hourly, node
 from headrace.clock import SystemClock
 from headrace.definition import Retry, Schedule
 from headrace.errors import StoreUnreachableError
-from headrace.scheduler import Rescuer, Scheduler, SchedulerOptions
-from headrace.scheduler.loop import _Beat
+from headrace.scheduler import Beat, Rescuer, Scheduler, SchedulerOptions
 from headrace.store import NewRun, create_run, set_paused
 from headrace.store import schema as tables
 
@@ -116,7 +115,7 @@ def test_service_that_fails_does_not_stop_the_others(bench, caplog):
 
     broken = Broken()
     scheduler = Scheduler(bench.store, bench.clock)
-    scheduler._beats.insert(0, _Beat(broken))
+    scheduler._beats.insert(0, Beat(broken))
     bench.save(flow(schedule=hourly()))
     bench.advance(hours=1)
     settle(scheduler)
@@ -185,7 +184,7 @@ def test_loop_survives_a_database_that_goes_away(bench, monkeypatch, caplog):
             raise StoreUnreachableError("could not reach the database")
         return read()
 
-    monkeypatch.setattr("headrace.scheduler.loop._FIRST_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr("headrace.scheduler.loop.FIRST_WAIT_SECONDS", 0.01)
     monkeypatch.setattr(bench.store, "read", away)
     running = Running(bench.store)
     with running:

@@ -9,7 +9,19 @@ import pytest
 
 from headrace.agent import Agent
 from headrace.state import HELD
-from headrace.store import Store, agents, candidates, claims, ensure_project, new_runs, results, runs, task_rows, use
+from headrace.store import (
+    Store,
+    agents,
+    candidates,
+    claims,
+    ensure_project,
+    new_runs,
+    results,
+    runs,
+    task_rows,
+    timers,
+    use,
+)
 from headrace.testing.simulation import SqliteArena, main, simulate, simulate_all, tell
 
 SEEDS = 60
@@ -115,6 +127,27 @@ def test_it_tells_when_an_agent_forgets_what_it_claimed_in_a_commit_whose_answer
 def test_it_tells_when_a_service_raises(monkeypatch):
     monkeypatch.setattr("headrace.store.timers.fail_tasks", lambda *_: 1 / 0)
     assert "ZeroDivisionError" in first_problem(range(300))
+
+
+FORGOTTEN = {
+    "the waker": ("SELECT min(due_at) FROM task WHERE due_at IS NOT NULL", "NULL"),
+    "the run starter": ("SELECT min(next_run_at) FROM schedule WHERE next_run_at IS NOT NULL", "NULL"),
+    "the deadline keeper": ("timeout_at IS NOT NULL AND state = 'running'", "false"),
+    "the past follower": ("EXISTS (SELECT 1 FROM nudge)", "false"),
+    "the run activator": ("WHERE NOT workflow.is_paused AND", "WHERE false AND"),
+}
+
+
+@pytest.mark.parametrize("service", FORGOTTEN)
+def test_it_tells_when_a_scheduler_does_not_see_what_is_due(monkeypatch, service):
+    patch_sql(monkeypatch, timers, "OUTLOOK", *FORGOTTEN[service])
+    assert service in first_problem(range(100))
+
+
+def test_it_tells_when_nobody_sees_that_a_run_could_start(monkeypatch):
+    for name in ("OUTLOOK", "WAITING_WORKFLOWS"):
+        patch_sql(monkeypatch, timers, name, "WHERE NOT workflow.is_paused AND", "WHERE false AND")
+    assert "could start, and nothing told a scheduler so" in first_problem(range(100))
 
 
 def test_it_tells_when_writes_do_not_name_the_version_that_they_were_decided_for(monkeypatch, prepared_postgres_url):

@@ -5,8 +5,10 @@ Every service may run in any number of processes at once, so that no leader is n
 """
 
 from headrace.scheduler.age_keeper import AgeKeeper
+from headrace.scheduler.beats import Beat, beats_of
 from headrace.scheduler.deadline_keeper import DeadlineKeeper
-from headrace.scheduler.loop import Scheduler, SchedulerOptions
+from headrace.scheduler.loop import Scheduler
+from headrace.scheduler.options import SchedulerOptions
 from headrace.scheduler.past_follower import PastFollower
 from headrace.scheduler.pruner import Pruner
 from headrace.scheduler.rescuer import Rescuer
@@ -19,6 +21,7 @@ from headrace.scheduler.watcher_keeper import WatcherKeeper
 
 __all__ = [
     "AgeKeeper",
+    "Beat",
     "DeadlineKeeper",
     "PastFollower",
     "Pruner",
@@ -31,4 +34,5 @@ __all__ = [
     "Service",
     "Waker",
     "WatcherKeeper",
+    "beats_of",
 ]

@@ -14,12 +14,13 @@ from random import Random
 from headrace.agent import Agent
 from headrace.clock import ManualClock, to_micros
 from headrace.handoff import errand_id, is_errand
-from headrace.scheduler import Pruner, Rescuer, Reviver, RunStarter, Service
-from headrace.store import Database, Report, RunGraph, Transaction, end_errand, record_results
+from headrace.scheduler import Service
+from headrace.store import Database, Report, RunGraph, Transaction, end_errand, look_ahead, record_results
 from headrace.store.sql import Sql
 from headrace.testing.endings import Endings
 from headrace.testing.invariants import Checker
 from headrace.testing.nodes import LEASE_SECONDS, START, Node, equip_agent, equip_scheduler
+from headrace.testing.quiet_check import QuietCheck
 from headrace.testing.random_workflows import POOLS
 from headrace.testing.recounting import Violation
 from headrace.testing.simulated_faults import Away, Crash, Execution, Moment, NodeStore, SkewedClock
@@ -56,6 +57,7 @@ class Cluster:
         self.user = self._node("user")
         self.checker = Checker(self._open_database(), {**POOLS, "default_pool": 128})
         self.checker.is_reported = self._is_reported
+        self._quiet = QuietCheck(NodeStore(self._open_database(), lambda moment: None))
         self.agents = [self._agent() for _ in range(random.randint(1, 3))]
         self.schedulers = [self._scheduler() for _ in range(random.randint(1, 2))]
 
@@ -92,8 +94,7 @@ class Cluster:
         if choice < 0.40:
             self.step_agent(self.random.choice(self.agents))
         elif choice < 0.62:
-            scheduler = self.random.choice(self.schedulers)
-            self.tick(scheduler, self.random.choice(scheduler.services))
+            self.step_scheduler(self.random.choice(self.schedulers))
         elif choice < 0.84:
             self.pass_time(self.random.choice((0.1, 1.0, 1.0, 3.0, 8.0)))
         elif choice < 0.90:
@@ -104,6 +105,11 @@ class Cluster:
             self.step_agent(self.random.choice(self.agents), is_woken=True)
         else:
             self._die(self.random.choice([*self.agents, *self.schedulers]))
+
+    def check_quiet(self) -> None:
+        """What no scheduler sees is not there."""
+        self._quiet.check(self.clock.now(), self.checker.workflows)
+        self._look()
 
     def step_agent(self, node: Node, *, is_woken: bool = False) -> None:
         """An agent starts, or renews its lease if that is due, and makes a step."""
@@ -127,13 +133,20 @@ class Cluster:
             agent.renew()
             agent.wake()
 
-    def tick(self, node: Node, service: Service) -> int:
-        """A service of a scheduler does what is due."""
+    def step_scheduler(self, node: Node) -> None:
+        """A scheduler looks what there is to do, and serves that, as its loop does."""
         if node in self._busy:
-            return 0
-        done = 0
+            return
         with self._working(node):
-            done = service.tick(node.clock.now())
+            now = node.clock.now()
+            with node.store.read() as tx:
+                outlook = look_ahead(tx, to_micros(now))
+            for beat in node.beats:
+                if beat.is_due(outlook, now):
+                    beat.rest(now, self._serve(beat.service, now))
+
+    def _serve(self, service: Service, now: datetime) -> int:
+        done = service.tick(now)
         if done and service.name == "reviver":
             raise Violation("a run had come to a standstill, and only the reviver got it going")
         return done
@@ -199,7 +212,7 @@ class Cluster:
         if other.agent is not None:
             self.step_agent(other)
         else:
-            self.tick(other, self.random.choice(other.services))
+            self.step_scheduler(other)
 
     def _let_agents_claim_inside(self, tx: Transaction) -> None:
         """On PostgreSQL agents claim while another transaction, which has read the tasks, is about to write them."""
@@ -286,12 +299,12 @@ class Cluster:
             node.sleeps_until = self.clock.now()
 
     def round(self, *, is_thorough: bool) -> bool:
-        """Everybody gets a turn, those who look after others only in a thorough round. False: nothing moved."""
+        """Everybody gets a turn; in a thorough round also what has its own times. False: nothing moved."""
         before = self.checker.events
-        scheduler = self.schedulers[0]
-        for service in scheduler.services:
-            if is_thorough or not isinstance(service, Rescuer | Reviver | Pruner | RunStarter):
-                self.tick(scheduler, service)
+        if is_thorough:
+            for beat in self.schedulers[0].beats:
+                beat.due_at = START
+        self.step_scheduler(self.schedulers[0])
         for node in self.agents:
             self.step_agent(node, is_woken=True)
         return self.checker.events > before

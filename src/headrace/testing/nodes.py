@@ -10,17 +10,7 @@ from pathlib import Path
 from headrace.agent import Agent, AgentOptions, Broker
 from headrace.clock import Clock
 from headrace.executor import InlineExecutor
-from headrace.scheduler import (
-    DeadlineKeeper,
-    PastFollower,
-    Pruner,
-    Rescuer,
-    Reviver,
-    RunActivator,
-    RunStarter,
-    Service,
-    Waker,
-)
+from headrace.scheduler import Beat, SchedulerOptions, beats_of
 from headrace.testing.simulated_faults import Decide, Execution, NodeStore, SimulatedExecutor, SkewedClock
 
 START = datetime(2026, 1, 1, 0, 0, 5, tzinfo=UTC)
@@ -37,7 +27,7 @@ class Node:
     clock: SkewedClock
     agent: Agent | None = None
     executor: SimulatedExecutor | None = None
-    services: list[Service] = field(default_factory=list)
+    beats: list[Beat] = field(default_factory=list)
     renewed_at: datetime = START
     sleeps_until: datetime = START
     """Frozen until then: neither works nor renews its lease."""
@@ -55,9 +45,5 @@ def equip_agent(
 
 
 def equip_scheduler(node: Node) -> None:
-    """Make a node a scheduler."""
-    store = node.store
-    node.services = [
-        Rescuer(store), Waker(store), DeadlineKeeper(store), PastFollower(store), Reviver(store), RunStarter(store),
-        RunActivator(store), Pruner(store, retention_days=None),
-    ]  # fmt: skip
+    """Make a node a scheduler, with everything that a real one does for runs."""
+    node.beats = beats_of(node.store, SchedulerOptions())

@@ -32,8 +32,8 @@ from headrace.testing.requests_of_people import People
 ACTIONS = 100
 _ROUNDS = 600
 _CONNECTIONS = 12
-_UNSHARED = 2
-"""Those of people and of the checker: others have their turns in the middle of a person's transaction."""
+_UNSHARED = 3
+"""Those of people and of the checkers: others have their turns in the middle of a person's transaction."""
 UNFINISHED = Sql(
     """
     SELECT run.id, run.state FROM run WHERE run.state IN ('queued', 'running')
@@ -154,6 +154,7 @@ def _live(cluster: Cluster, people: People, actions: int) -> None:
             people.act()
         else:
             cluster.act()
+        cluster.check_quiet()
     cluster.heal()
     people.settle()
     _drain(cluster, people)
@@ -165,6 +166,7 @@ def _drain(cluster: Cluster, people: People) -> None:
     """Without further faults every run ends, unless an earlier one holds it up."""
     for _ in range(_ROUNDS):
         if not cluster.round(is_thorough=False) and not cluster.round(is_thorough=True):
+            cluster.check_quiet()
             if not _unfinished(cluster):
                 return
             if not _wait_for_something(cluster):
