@@ -237,6 +237,7 @@ def test_a_paused_backfill_costs_no_more_than_one_run_of_it(bench, is_analyzed):
         ((backfill_id, attempt_ids),) = startable_backfills(tx, workflow_id, bench.now, 1)
     assert (backfill_id, len(attempt_ids)) == (going_on, 1)
     assert rows_read(bench, backfills.WAITING, found) + rows_read(bench, backfills.STARTABLE, found) <= 30
+    assert rows_read(bench, timers.OUTLOOK, {"now": bench.now, "limit": 1}) <= 30
 
 
 def rows_read(bench: Bench, statement: Sql, parameters: dict) -> int:

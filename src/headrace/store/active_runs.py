@@ -6,5 +6,5 @@ more than one. SQLite finds it by its very words; on PostgreSQL one state alone 
 
 from __future__ import annotations
 
-IS_QUEUED = "[[sqlite: run.state IN ('queued', 'running') AND]] run.state = 'queued'"
-IS_RUNNING = "[[sqlite: run.state IN ('queued', 'running') AND]] run.state = 'running'"
+IS_QUEUED = "run.state = 'queued' [[sqlite: AND run.state IN ('queued', 'running')]]"
+IS_RUNNING = "run.state = 'running' [[sqlite: AND run.state IN ('queued', 'running')]]"

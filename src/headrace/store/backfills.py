@@ -25,20 +25,21 @@ INSERT = Sql(
 LOCK_WORKFLOW = Sql("SELECT id FROM workflow WHERE id = :id [[postgres: FOR NO KEY UPDATE]]")
 _NEXT_WAITING = f"""
     SELECT coalesce(run.backfill_id, 0) FROM run
-    WHERE run.workflow_id = :workflow_id AND {IS_QUEUED} AND coalesce(run.backfill_id, 0) >"""
-# From one backfill to the next, not from run to run: a paused one may have thousands of them.
-WAITING = Sql(
-    f"""
+    WHERE run.workflow_id = {{workflow_id}} AND {IS_QUEUED} AND coalesce(run.backfill_id, 0) >"""
+# From one backfill to the next, not from run to run: a paused one may have thousands of them. The ids are those of the
+# runs: SQLite would compare the other ones, which are of a column, with the runs' without their index.
+WAITING_BACKFILLS = f"""
     WITH RECURSIVE waiting (id) AS (
       SELECT ({_NEXT_WAITING} 0 ORDER BY coalesce(run.backfill_id, 0) LIMIT 1)
       UNION ALL
       SELECT ({_NEXT_WAITING} waiting.id ORDER BY coalesce(run.backfill_id, 0) LIMIT 1)
       FROM waiting WHERE waiting.id IS NOT NULL
     )
-    SELECT backfill.id FROM waiting JOIN backfill ON backfill.id = waiting.id
-    WHERE NOT backfill.is_paused ORDER BY backfill.id
+    SELECT waiting.id FROM waiting JOIN backfill ON backfill.id = waiting.id
+    WHERE NOT backfill.is_paused ORDER BY waiting.id
     """
-)
+"""Those of `{workflow_id}` that have queued runs and are not paused, for statements that have other words for it."""
+WAITING = Sql(WAITING_BACKFILLS.format(workflow_id=":workflow_id"))
 # As a range: after an expression that is equal to something, SQLite would not see that the index has the order.
 STARTABLE = Sql(
     f"""

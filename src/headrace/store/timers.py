@@ -7,6 +7,7 @@ from typing import NamedTuple
 from headrace.handoff import TaskError
 from headrace.state import HELD, TIMED, Actor, Advance, Task
 from headrace.store.active_runs import IS_QUEUED, IS_RUNNING
+from headrace.store.backfills import WAITING_BACKFILLS
 from headrace.store.database import Transaction
 from headrace.store.results import Committed, fail_tasks, settle_and_flush, tell_of
 from headrace.store.run_graph import RunGraph
@@ -63,8 +64,8 @@ _HAS_ROOM = f"""
         AND coalesce(run.backfill_id, 0) = first.backfill_id
     )
     """
-# From workflow to workflow, and of each only the first run of those that wait: there may be thousands behind it. For
-# PostgreSQL the order is spelled so that no index over all runs has it.
+# From workflow to workflow, and of each only the first run of those that wait, also of each backfill: there may be
+# thousands behind it. For PostgreSQL the order is spelled so that no index over all runs has it.
 _WAITING_WORKFLOWS = f"""
     WITH RECURSIVE busy (workflow_id) AS (
       SELECT CAST(0 AS bigint)
@@ -87,13 +88,15 @@ _WAITING_WORKFLOWS = f"""
         ) AS first WHERE {_HAS_ROOM}
       )
       OR EXISTS (
-        SELECT 1 FROM (
-          SELECT attempt.max_active_runs, coalesce(run.backfill_id, 0) AS backfill_id
-          FROM run JOIN attempt ON attempt.run_id = run.id AND attempt.state = 'queued'
-          WHERE run.workflow_id = workflow.id AND {IS_QUEUED} AND coalesce(run.backfill_id, 0) > 0
-            AND run.run_after <= :now AND NOT (SELECT is_paused FROM backfill WHERE id = coalesce(run.backfill_id, 0))
-          ORDER BY coalesce(run.backfill_id, 0), coalesce(run.backfill_order, 0) LIMIT 1
-        ) AS first WHERE {_HAS_ROOM}
+        SELECT 1 FROM ({WAITING_BACKFILLS.format(workflow_id="workflow.id")}) AS lane WHERE EXISTS (
+          SELECT 1 FROM (
+            SELECT attempt.max_active_runs, coalesce(run.backfill_id, 0) AS backfill_id
+            FROM run JOIN attempt ON attempt.run_id = run.id AND attempt.state = 'queued'
+            WHERE run.workflow_id = workflow.id AND {IS_QUEUED}
+              AND coalesce(run.backfill_id, 0) BETWEEN lane.id AND lane.id AND run.run_after <= :now
+            ORDER BY coalesce(run.backfill_id, 0), coalesce(run.backfill_order, 0) LIMIT 1
+          ) AS first WHERE {_HAS_ROOM}
+        )
       )
     )
     ORDER BY workflow.id LIMIT :limit
