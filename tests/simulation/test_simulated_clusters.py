@@ -10,6 +10,7 @@ import pytest
 from headrace.agent import Agent
 from headrace.state import HELD
 from headrace.store import (
+    RunGraph,
     Store,
     agents,
     candidates,
@@ -148,6 +149,11 @@ def test_it_tells_when_nobody_sees_that_a_run_could_start(monkeypatch):
     for name in ("OUTLOOK", "WAITING_WORKFLOWS"):
         patch_sql(monkeypatch, timers, name, "WHERE NOT workflow.is_paused AND", "WHERE false AND")
     assert "could start, and nothing told a scheduler so" in first_problem(range(100))
+
+
+def test_it_tells_when_a_commit_does_not_wake_a_scheduler(monkeypatch):
+    monkeypatch.setattr(RunGraph, "has_timers", False)
+    assert "made work for schedulers and told none of them" in first_problem(range(100))
 
 
 def test_it_tells_when_writes_do_not_name_the_version_that_they_were_decided_for(monkeypatch, prepared_postgres_url):

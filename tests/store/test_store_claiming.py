@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 from store_bench import Bench, flow, node, report
 
-from headrace.definition import Deferral, Past
+from headrace.definition import NOOP, Deferral, Past
 from headrace.state import Task
 from headrace.store import Claim, Claiming, News, Report, RunGraph, apply_results, resign, start_in_place_of, tell_of
 from headrace.store.postgres_line import PostgresLine
@@ -172,6 +172,19 @@ def test_others_hear_only_of_what_concerns_them(bench):
         heard.clear()
         turn(bench, agent_id, [report(claim_one(bench, agent_id))], 1)
         assert heard == expected
+
+
+def test_schedulers_hear_of_the_room_that_a_run_leaves_which_ended_when_it_began(bench):
+    """The end of a run starts the next one, which has nothing to run; somebody has to start the one after it."""
+    bench.start(flow(node("a"), max_active_runs=1))
+    (workflow_id,) = bench.save(flow(node("a", operator=NOOP), max_active_runs=1), file="w.py", digest="2")
+    for key in ("r2", "r3"):
+        bench.create(workflow_id, key)
+    agent_id, heard = bench.agent(), []
+    bench.store.wakeups.subscribe(partial(heard.append, "plans"), News.PLANS)
+    turn(bench, agent_id, [report(claim_one(bench, agent_id))], 1)
+    assert {row.key: row.state for row in bench.rows(run)} == {"r1": "success", "r2": "success", "r3": "queued"}
+    assert heard == ["plans"]
 
 
 @pytest.mark.parametrize(("most", "expected"), [(2, {News.WORK}), (1, set())])

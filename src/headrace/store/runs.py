@@ -102,6 +102,8 @@ def start_in_place_of(tx: Transaction, graph: RunGraph, ended: Sequence[Attempt]
     advance = _start_queued(tx, graph, places, [attempt.run_id for attempt in ended])
     if advance is not None:
         advance.settle()
+        if advance.ended:
+            tx.tell(News.PLANS)  # those that had nothing to run have made room for others
 
 
 def _start_queued(

@@ -14,8 +14,8 @@ from random import Random
 from headrace.agent import Agent
 from headrace.clock import ManualClock, to_micros
 from headrace.handoff import errand_id, is_errand
-from headrace.scheduler import Service
-from headrace.store import Database, Report, RunGraph, Transaction, end_errand, look_ahead, record_results
+from headrace.scheduler import Beat
+from headrace.store import Database, Report, RunGraph, Transaction, end_errand, look_ahead, record_results, tell_of
 from headrace.store.sql import Sql
 from headrace.testing.endings import Endings
 from headrace.testing.invariants import Checker
@@ -24,9 +24,11 @@ from headrace.testing.quiet_check import QuietCheck
 from headrace.testing.random_workflows import POOLS
 from headrace.testing.recounting import Violation
 from headrace.testing.simulated_faults import Away, Crash, Execution, Moment, NodeStore, SkewedClock
+from headrace.testing.wake_check import WakeCheck
 
 RENEW_SECONDS = 5.0
 SKEW_SECONDS = 2.0
+QUIET_CHECKS = 0.2
 
 
 @dataclass
@@ -55,9 +57,12 @@ class Cluster:
         self._violation: Violation | None = None
         self._endings = Endings(random)
         self.user = self._node("user")
-        self.checker = Checker(self._open_database(), {**POOLS, "default_pool": 128})
+        database = self._open_database()
+        self.checker = Checker(database, {**POOLS, "default_pool": 128})
         self.checker.is_reported = self._is_reported
-        self._quiet = QuietCheck(NodeStore(self._open_database(), lambda moment: None))
+        self._quiet = QuietCheck(NodeStore(database, lambda moment: None))
+        self._wakes = WakeCheck(database)
+        self._dice = Random(random.getrandbits(32))
         self.agents = [self._agent() for _ in range(random.randint(1, 3))]
         self.schedulers = [self._scheduler() for _ in range(random.randint(1, 2))]
 
@@ -107,9 +112,9 @@ class Cluster:
             self._die(self.random.choice([*self.agents, *self.schedulers]))
 
     def check_quiet(self) -> None:
-        """What no scheduler sees is not there."""
-        self._quiet.check(self.clock.now(), self.checker.workflows)
-        self._look()
+        """What no scheduler sees is not there. Looked at now and then, as it costs as much as what it looks at."""
+        if self._dice.random() < QUIET_CHECKS:
+            self._quiet.check(self.clock.now(), self.checker.workflows)
 
     def step_agent(self, node: Node, *, is_woken: bool = False) -> None:
         """An agent starts, or renews its lease if that is due, and makes a step."""
@@ -138,16 +143,19 @@ class Cluster:
         if node in self._busy:
             return
         with self._working(node):
-            now = node.clock.now()
+            now, done, node.untold = node.clock.now(), 0, None
             with node.store.read() as tx:
                 outlook = look_ahead(tx, to_micros(now))
             for beat in node.beats:
                 if beat.is_due(outlook, now):
-                    beat.rest(now, self._serve(beat.service, now))
+                    done += self._serve(beat, now)
+            if not done:
+                self._wakes.expect_none(node.untold, node.name)  # it goes to sleep
 
-    def _serve(self, service: Service, now: datetime) -> int:
-        done = service.tick(now)
-        if done and service.name == "reviver":
+    def _serve(self, beat: Beat, now: datetime) -> int:
+        done = beat.service.tick(now)
+        beat.rest(now, done)
+        if done and beat.service.name == "reviver":
             raise Violation("a run had come to a standstill, and only the reviver got it going")
         return done
 
@@ -177,7 +185,8 @@ class Cluster:
             end_errand(tx, errand_id(report.result.task_id), report.result, None, self.now)
             return
         graph = RunGraph(tx, self.now)
-        record_results(tx, graph, [report])
+        committed = record_results(tx, graph, [report])
+        tell_of(tx, graph, [committed])
         graph.flush_events()
 
     def ask(self, work: Callable[[Transaction], object]) -> None:
@@ -189,8 +198,8 @@ class Cluster:
     # ---- what goes wrong -------------------------------------------------------------------------------------------
 
     def _boundary(self, node: Node, moment: Moment) -> None:
-        if moment == "after":
-            self._look()
+        if moment == "after" and self.checker.has_news():
+            self._look(node)
         if self.faults is None or node is self.user:
             return
         choice = self.random.random()
@@ -255,15 +264,24 @@ class Cluster:
     def begin(self, node: Node) -> None:
         self._busy.append(node)
 
-    def _look(self) -> None:
+    def _look(self, node: Node) -> None:
         try:
             events = self.checker.check()
+            self._listen(node)
         except Violation as error:
             # Raised into the code under test, which may well go on after it.
             self._violation = self._violation or error
             raise
         for event in events:
             self.note(f"  event {event.id}: task {event.task_id} {event.before} → {event.after} by {event.actor}")
+
+    def _listen(self, node: Node) -> None:
+        """What a commit has made for schedulers is told to them, unless one of them made it and looks again itself."""
+        untold = self._wakes.untold(node.store.wakeups.take(), self.now, to_micros(node.clock.now()))
+        if node in self.schedulers:
+            node.untold = node.untold or untold
+        else:
+            self._wakes.expect_none(untold, node.name)
 
     def _die(self, node: Node) -> None:
         if node not in self._busy:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from headrace.definition import Workflow
 from headrace.state import FINISHED, HELD, MOVES, Actor, State, Task
-from headrace.store import Database, Transaction
+from headrace.store import Database
 from headrace.store.sql import Sql
 from headrace.store.task_rows import SELECTED, to_task
 from headrace.testing.recounting import Violation, recount
@@ -96,8 +96,6 @@ class Checker:
     def check(self) -> list[SeenEvent]:
         """Raise a Violation if something is wrong; returns what happened since the last call."""
         with self._database.read() as tx:
-            if not self._has_news(tx):
-                return []
             events = [SeenEvent(*row) for row in tx.run(EVENTS, {"last": self._last_event})]
             if not events:
                 return events
@@ -113,12 +111,13 @@ class Checker:
         self._check_active_runs(running)
         return events
 
-    def _has_news(self, tx: Transaction) -> bool:
-        """SQLite counts what a connection changes, which is much cheaper to ask for."""
-        if tx.dialect != "sqlite":
+    def has_news(self) -> bool:
+        """Whether something may have changed since the last call. SQLite counts that, which is cheap to ask for."""
+        if self._database.dialect != "sqlite":
             return True
-        driver: Any = tx.connection.connection.driver_connection
-        before, self._changes = self._changes, driver.total_changes
+        with self._database.read() as tx:
+            driver: Any = tx.connection.connection.driver_connection
+            before, self._changes = self._changes, driver.total_changes
         return bool(before != self._changes)
 
     def check_everything(self) -> None:

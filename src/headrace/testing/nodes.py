@@ -11,6 +11,7 @@ from headrace.agent import Agent, AgentOptions, Broker
 from headrace.clock import Clock
 from headrace.executor import InlineExecutor
 from headrace.scheduler import Beat, SchedulerOptions, beats_of
+from headrace.store import Outlook
 from headrace.testing.simulated_faults import Decide, Execution, NodeStore, SimulatedExecutor, SkewedClock
 
 START = datetime(2026, 1, 1, 0, 0, 5, tzinfo=UTC)
@@ -28,6 +29,8 @@ class Node:
     agent: Agent | None = None
     executor: SimulatedExecutor | None = None
     beats: list[Beat] = field(default_factory=list)
+    untold: Outlook | None = None
+    """What a scheduler has made for schedulers in its present turn and told none of them."""
     renewed_at: datetime = START
     sleeps_until: datetime = START
     """Frozen until then: neither works nor renews its lease."""

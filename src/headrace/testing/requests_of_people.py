@@ -10,6 +10,7 @@ from headrace.projects.saving import save_parsed
 from headrace.state import State
 from headrace.store import (
     NewRun,
+    News,
     Transaction,
     add_attempt,
     cancel_attempt,
@@ -18,6 +19,7 @@ from headrace.store import (
     delete_schedule,
     mark_attempt,
     mark_tasks,
+    set_paused,
     start_queued_runs,
 )
 from headrace.store.sql import Sql
@@ -27,7 +29,6 @@ from headrace.testing.random_workflows import POOLS, random_workflow
 from headrace.testing.recounting import Violation
 
 ADD_POOL = Sql("INSERT INTO pool (name, slots, includes_deferred) VALUES (:name, :slots, false)")
-PAUSE = Sql("UPDATE workflow SET is_paused = :is_paused WHERE id = :id")
 ACTIVE = Sql("SELECT id, run_id, workflow_id FROM attempt WHERE state IN ('queued', 'running') ORDER BY id")
 _NEWEST = "SELECT max(id) FROM attempt GROUP BY run_id"
 ENDED = Sql(
@@ -88,6 +89,7 @@ class People:
         create_run(tx, NewRun(workflow_id, f"manual-{self._runs}", logical_at=logical_at), self._cluster.now)
         if self._random.random() < 0.7:
             start_queued_runs(tx, workflow_id, self._cluster.now)
+        tx.tell(News.PLANS)
 
     def _cancel(self, tx: Transaction) -> None:
         rows = tx.run(ACTIVE)
@@ -121,10 +123,11 @@ class People:
             attempt_id, run_id, workflow_id = self._random.choice(rows)
             resumes = attempt_id if self._random.random() < 0.6 else None
             add_attempt(tx, run_id, workflow_id, resumes, "", self._cluster.now)
+            tx.tell()
 
     def _pause(self, tx: Transaction) -> None:
         workflow_id = self._random.choice(list(self._cluster.checker.workflows))
-        tx.change(PAUSE, {"id": workflow_id, "is_paused": self._random.random() < 0.5})
+        set_paused(tx, workflow_id, self._random.random() < 0.5)
 
     # ---- the end -------------------------------------------------------------------------------------------------
 
@@ -134,7 +137,7 @@ class People:
 
     def _settle(self, tx: Transaction) -> None:
         for workflow_id in self._cluster.checker.workflows:
-            tx.change(PAUSE, {"id": workflow_id, "is_paused": False})
+            set_paused(tx, workflow_id, False)
             delete_schedule(tx, workflow_id)
 
     def stop_held_up(self) -> bool:

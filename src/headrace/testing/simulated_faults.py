@@ -16,7 +16,8 @@ from headrace.clock import Clock
 from headrace.errors import HeadraceError, StoreUnreachableError
 from headrace.executor.verdicts import not_begun
 from headrace.handoff import TaskRequest, TaskResult
-from headrace.store import Database, Store, Transaction
+from headrace.store import Database, News, Store, Transaction
+from headrace.store.news import NOTHING
 from headrace.store.wakeups import Wakeups
 
 T = TypeVar("T")
@@ -34,12 +35,29 @@ class Away(StoreUnreachableError):
     """The database cannot be reached for a moment, or its answer was lost."""
 
 
+class NodeWakeups(Wakeups):
+    """What a node's commits were said to be news of."""
+
+    told = NOTHING
+
+    def announce(self, news: News = News.ALL) -> None:
+        self.told |= news
+        super().announce(news)
+
+    def take(self) -> News:
+        """What was told since the last call."""
+        told, self.told = self.told, NOTHING
+        return told
+
+
 class NodeStore(Store):
     """The store as one node of a cluster sees it."""
 
+    wakeups: NodeWakeups
+
     def __init__(self, database: Database, boundary: Boundary) -> None:
         self.database = database
-        self.wakeups = Wakeups(database)
+        self.wakeups = NodeWakeups(database)
         self.around: Callable[[Transaction], None] = lambda tx: None
         """Called with each transaction that may write, before its work."""
         self.mistakes: list[HeadraceError] = []

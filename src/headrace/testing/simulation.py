@@ -32,8 +32,8 @@ from headrace.testing.requests_of_people import People
 ACTIONS = 100
 _ROUNDS = 600
 _CONNECTIONS = 12
-_UNSHARED = 3
-"""Those of people and of the checkers: others have their turns in the middle of a person's transaction."""
+_UNSHARED = 2
+"""Those of people and of the checker: others have their turns in the middle of a person's transaction."""
 UNFINISHED = Sql(
     """
     SELECT run.id, run.state FROM run WHERE run.state IN ('queued', 'running')

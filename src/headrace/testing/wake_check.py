@@ -1,0 +1,53 @@
+"""Nothing waits for a poll: a commit that makes work for a scheduler which sleeps says so."""
+
+from __future__ import annotations
+
+from headrace.store import Database, News, Outlook, look_ahead
+from headrace.store.sql import Sql
+from headrace.testing.recounting import Violation
+
+IS_LIMIT_OF_TRY = Sql("SELECT 1 FROM task WHERE due_at = :at AND agent_id IS NOT NULL LIMIT 1")
+_NOTHING = Outlook(None, False, False)
+
+
+class WakeCheck:
+    """Called after each commit, with what the commit was said to be news of.
+
+    Left to the poll by design are time limits of tries: their agents keep them, and a scheduler only if an agent does
+    not. And runs whose time has come by the clocks of others, but not by the one of who might have started them.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._seen = _NOTHING
+        """What a scheduler has seen that looked after the last commit."""
+
+    def untold(self, news: News, now: int, own_now: int) -> Outlook | None:
+        """What is there for a scheduler since the last commit, if none of them was told. None: all is well.
+
+        `own_now` is what the clock of the one who committed says.
+        """
+        with self._database.read() as tx:
+            before, self._seen = self._seen, look_ahead(tx, now)
+            if News.PLANS in news or _has_work(before, now):
+                return None
+            is_news = self._seen.has_nudges
+            if self._seen.has_startable_runs:
+                is_news = is_news or look_ahead(tx, own_now).has_startable_runs
+            if _is_earlier(self._seen.next_at, before.next_at):
+                is_news = is_news or not tx.run(IS_LIMIT_OF_TRY, {"at": self._seen.next_at})
+        return self._seen if is_news else None
+
+    def expect_none(self, untold: Outlook | None, who: str) -> None:
+        if untold is not None:
+            raise Violation(f"{who} made work for schedulers and told none of them: {untold}")
+
+
+def _has_work(outlook: Outlook, now: int) -> bool:
+    """Whether a scheduler that has seen this is awake."""
+    is_time = outlook.next_at is not None and outlook.next_at <= now
+    return is_time or outlook.has_nudges or outlook.has_startable_runs
+
+
+def _is_earlier(one: int | None, other: int | None) -> bool:
+    return one is not None and (other is None or one < other)
