@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from timed_bench import flow, node
@@ -14,6 +15,7 @@ from headrace.scheduler import DeadlineKeeper, RunActivator
 from headrace.state import State
 from headrace.store import (
     NewRun,
+    News,
     clear_tasks,
     create_run,
     delete_run,
@@ -22,6 +24,7 @@ from headrace.store import (
     mark_attempt,
     next_due,
     note_sent,
+    start_queued_runs,
 )
 from headrace.store import schema as tables
 
@@ -162,6 +165,22 @@ def test_tasks_are_added_when_a_run_that_waited_begins(bench):
     RunActivator(bench.store).tick(bench.now)
     keeper.tick(bench.now)
     assert sorted(task.key for task in bench.claim(agent)) == ["a", "late"]
+
+
+def test_schedulers_hear_of_a_run_that_begins_when_it_is_late_already(bench):
+    one = flow(deadlines=(GROWS,), max_active_runs=1)
+    bench.start(one, "r1")
+    second = bench.start(one, "r2")
+    (task,) = bench.claim(bench.agent(lease=1e6))
+    DeadlineKeeper(bench.store).tick(bench.advance(seconds=60))
+    (late,) = bench.claim(bench.agent("other", lease=1e6))
+    bench.end(task)
+    bench.end(late)
+    heard = []
+    bench.store.wakeups.subscribe(partial(heard.append, "plans"), News.PLANS)
+    bench.store.transact(partial(start_queued_runs, workflow_id=bench.attempt(second).workflow_id, now=bench.micros))
+    assert bench.attempt(second).state == "running"
+    assert heard == ["plans"]
 
 
 def test_run_that_was_marked_has_no_deadline_any_more(bench):

@@ -131,17 +131,20 @@ def test_it_tells_when_a_service_raises(monkeypatch):
 
 
 FORGOTTEN = {
-    "the waker": ("SELECT min(due_at) FROM task WHERE due_at IS NOT NULL", "NULL"),
-    "the run starter": ("SELECT min(next_run_at) FROM schedule WHERE next_run_at IS NOT NULL", "NULL"),
-    "the deadline keeper": ("timeout_at IS NOT NULL AND state = 'running'", "false"),
-    "the past follower": ("EXISTS (SELECT 1 FROM nudge)", "false"),
-    "the run activator": ("WHERE NOT workflow.is_paused AND", "WHERE false AND"),
+    "retries": ("SELECT min(due_at) FROM task WHERE due_at IS NOT NULL", "NULL", "the waker"),
+    "schedules": ("SELECT min(next_run_at) FROM schedule WHERE next_run_at IS NOT NULL", "NULL", "the run starter"),
+    "time limits": ("timeout_at IS NOT NULL AND state = 'running'", "false", "the deadline keeper"),
+    "deadlines": ("SELECT min(due_at) FROM deadline WHERE missed_at IS NULL", "NULL", "the deadline keeper"),
+    "nudges": ("EXISTS (SELECT 1 FROM nudge)", "false", "the past follower"),
+    "runs for later": ("state = 'queued' AND id > 0", "false", "the run activator"),
+    "queued runs": ("WHERE NOT workflow.is_paused AND", "WHERE false AND", "the run activator"),
 }
 
 
-@pytest.mark.parametrize("service", FORGOTTEN)
-def test_it_tells_when_a_scheduler_does_not_see_what_is_due(monkeypatch, service):
-    patch_sql(monkeypatch, timers, "OUTLOOK", *FORGOTTEN[service])
+@pytest.mark.parametrize("kind", FORGOTTEN)
+def test_it_tells_when_a_scheduler_does_not_see_what_is_due(monkeypatch, kind):
+    old, new, service = FORGOTTEN[kind]
+    patch_sql(monkeypatch, timers, "OUTLOOK", old, new)
     assert service in first_problem(range(100))
 
 

@@ -66,6 +66,7 @@ def look_at_passed(tx: Transaction, run_id: int, workflow: Workflow, now: int) -
     """A run begins: what has passed before can now have its consequences."""
     if workflow.deadlines:
         tx.write(LOOK, {"run_id": run_id, "now": now})
+        tx.tell(News.PLANS)
 
 
 def drop_met(tx: Transaction, attempt: Attempt, workflow: Workflow) -> None:

@@ -114,7 +114,7 @@ class Cluster:
     def check_quiet(self) -> None:
         """What no scheduler sees is not there. Looked at now and then, as it costs as much as what it looks at."""
         if self._dice.random() < QUIET_CHECKS:
-            self._quiet.check(self.clock.now(), self.checker.workflows)
+            self._quiet.check(self._wakes.seen, self.clock.now(), self.checker.workflows)
 
     def step_agent(self, node: Node, *, is_woken: bool = False) -> None:
         """An agent starts, or renews its lease if that is due, and makes a step."""

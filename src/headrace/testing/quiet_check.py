@@ -25,15 +25,22 @@ class QuietCheck:
         self._store = store
         self._beats = [beat for beat in beats_of(store, SchedulerOptions()) if beat.service.name not in BY_DESIGN]
 
-    def check(self, now: datetime, workflow_ids: Iterable[int]) -> None:
-        """Raise a Violation if there is something to do that a scheduler does not see."""
-        with self._store.read() as tx:
-            outlook = look_ahead(tx, to_micros(now))
+    def check(self, seen: Outlook, now: datetime, workflow_ids: Iterable[int]) -> None:
+        """Raise a Violation if there is something to do of which a scheduler does not know.
+
+        `seen` is what one has seen that looked after the last commit. It sleeps since, until what is due next, and then
+        looks again.
+        """
+        outlook = self._look(now) if seen.next_at is not None and seen.next_at <= to_micros(now) else seen
         for beat in self._beats:
             if beat.every_seconds or not beat.has_work(outlook, now):
                 self._expect_nothing(beat, outlook, now)
         if not outlook.has_startable_runs:
             self._expect_no_start(outlook, now, workflow_ids)
+
+    def _look(self, now: datetime) -> Outlook:
+        with self._store.read() as tx:
+            return look_ahead(tx, to_micros(now))
 
     def _expect_nothing(self, beat: Beat, outlook: Outlook, now: datetime) -> None:
         commits = self._store.database.commits

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Any
 
 from headrace.definition import (
     NOOP,
+    RUN_LATE,
     TRIGGER_RULES,
+    Deadline,
     Length,
     Node,
     Past,
@@ -44,7 +47,18 @@ def random_workflow(random: Random, name: str) -> Workflow:
         fields["schedule"] = Schedule(
             type="interval", spec={"seconds": 30}, catch_up="all", start_at="2026-01-01T00:00:00+00:00"
         )
+    # A dice of its own: what else a seed decides stays as it was.
+    fields["deadlines"] = tuple(_deadlines(Random(repr(nodes)), nodes[0].key))
     return check_workflow(Workflow(name=name, language="python", nodes=nodes, **fields))
+
+
+def _deadlines(random: Random, root: str) -> Iterator[Deadline]:
+    """Times by which a run is to be done: a miss is told, or adds tasks to the run."""
+    if random.random() < 0.2:
+        yield Deadline(name="told", counts_from="queued", seconds=random.choice((5.0, 30.0)), errand=RUN_LATE)
+    if random.random() < 0.2:
+        grows = fragment(random, f"{root}^sla")
+        yield Deadline(name="grows", counts_from="run_after", seconds=random.choice((5.0, 30.0)), grows=grows)
 
 
 def _graph(random: Random) -> tuple[Node, ...]:
@@ -66,8 +80,23 @@ def _graph(random: Random) -> tuple[Node, ...]:
     own = Random(repr(nodes))
     if own.random() < 0.3:
         nodes += _lockstep(own, [node.key for node in nodes[1:]])
+    if own.random() < 0.4:
+        nodes = _with_needs(own, nodes)
     deciding = leaves(nodes[1:])
     return (nodes[0], *(_with(node, decides=node.key in deciding) for node in nodes[1:]))
+
+
+def _with_needs(random: Random, nodes: Sequence[Node]) -> list[Node]:
+    """Some tasks need what is further up than what they follow, whatever their own rule says."""
+    above: dict[str, set[str]] = {}
+    needs: dict[str, tuple[str, ...]] = {}
+    for node in nodes:  # in an order in which each comes after what it follows
+        above[node.key] = {*node.upstream, *(key for one in node.upstream for key in above[one])}
+        further = sorted(above[node.key].difference(node.upstream))
+        if further and random.random() < 0.5:
+            needs[node.key] = tuple(random.sample(further, 1))
+    needed = {key for keys in needs.values() for key in keys}
+    return [_with(node, needs=needs.get(node.key, ()), is_needed=node.key in needed) for node in nodes]
 
 
 def _lockstep(random: Random, earlier: list[str]) -> list[Node]:

@@ -86,7 +86,9 @@ class People:
     def _start(self, tx: Transaction, workflow_id: int) -> None:
         self._runs += 1
         logical_at = self._cluster.now + self._runs if self._random.random() < 0.5 else None
-        create_run(tx, NewRun(workflow_id, f"manual-{self._runs}", logical_at=logical_at), self._cluster.now)
+        run_after = self._cluster.now + self._random.choice((0, 0, 0, 0, 4_000_000))
+        new = NewRun(workflow_id, f"manual-{self._runs}", logical_at=logical_at, run_after=run_after)
+        create_run(tx, new, self._cluster.now)
         if self._random.random() < 0.7:
             start_queued_runs(tx, workflow_id, self._cluster.now)
         tx.tell(News.PLANS)

@@ -19,7 +19,7 @@ class WakeCheck:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._seen = _NOTHING
+        self.seen = _NOTHING
         """What a scheduler has seen that looked after the last commit."""
 
     def untold(self, news: News, now: int, own_now: int) -> Outlook | None:
@@ -28,15 +28,15 @@ class WakeCheck:
         `own_now` is what the clock of the one who committed says.
         """
         with self._database.read() as tx:
-            before, self._seen = self._seen, look_ahead(tx, now)
+            before, self.seen = self.seen, look_ahead(tx, now)
             if News.PLANS in news or _has_work(before, now):
                 return None
-            is_news = self._seen.has_nudges
-            if self._seen.has_startable_runs:
+            is_news = self.seen.has_nudges
+            if self.seen.has_startable_runs:
                 is_news = is_news or look_ahead(tx, own_now).has_startable_runs
-            if _is_earlier(self._seen.next_at, before.next_at):
-                is_news = is_news or not tx.run(IS_LIMIT_OF_TRY, {"at": self._seen.next_at})
-        return self._seen if is_news else None
+            if _is_earlier(self.seen.next_at, before.next_at):
+                is_news = is_news or not tx.run(IS_LIMIT_OF_TRY, {"at": self.seen.next_at})
+        return self.seen if is_news else None
 
     def expect_none(self, untold: Outlook | None, who: str) -> None:
         if untold is not None:
