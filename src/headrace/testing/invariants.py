@@ -44,7 +44,13 @@ TRIGGERS = Sql(
     """
 )
 LOST = Sql("SELECT id FROM agent WHERE is_lost")
-RUNNING = Sql("SELECT workflow_id, id FROM attempt WHERE state = 'running'")
+RUNNING = Sql(
+    """
+    SELECT attempt.workflow_id, attempt.id, backfill.id, backfill.max_active_runs
+    FROM attempt JOIN run ON run.id = attempt.run_id LEFT JOIN backfill ON backfill.id = run.backfill_id
+    WHERE attempt.state = 'running'
+    """
+)
 DOUBLES = Sql(
     """
     SELECT workflow_id, logical_at, count(*) FROM run WHERE logical_at IS NOT NULL
@@ -262,10 +268,14 @@ class Checker:
             if limit is not None and counts[scope] > limit:
                 raise Violation(f"{counts[scope]} tasks of {scope} are active, the limit is {limit}")
 
-    def _check_active_runs(self, running: Sequence[tuple[int, int]]) -> None:
-        # A person may open runs again beyond the limit; what the engine starts stays within it.
-        counts = Counter(workflow_id for workflow_id, attempt_id in running if attempt_id not in self._reopened)
-        for workflow_id, count in counts.items():
-            limit = self.workflows[workflow_id].max_active_runs
+    def _check_active_runs(self, running: Sequence[tuple[int, int, int | None, int | None]]) -> None:
+        """Runs of a backfill have a limit of their own."""
+        counts: Counter[tuple[int, int | None, int | None]] = Counter()
+        for workflow_id, attempt_id, backfill_id, its_limit in running:
+            limit = self.workflows[workflow_id].max_active_runs if backfill_id is None else its_limit
+            # A person may open runs again beyond the limit; what the engine starts stays within it.
+            counts[workflow_id, backfill_id, limit] += attempt_id not in self._reopened
+        for (workflow_id, backfill_id, limit), count in counts.items():
             if limit is not None and count > limit:
-                raise Violation(f"{count} runs of workflow {workflow_id} are active, the limit is {limit}")
+                of = f"workflow {workflow_id}" if backfill_id is None else f"backfill {backfill_id}"
+                raise Violation(f"{count} runs of {of} are active, the limit is {limit}")

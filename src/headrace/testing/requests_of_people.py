@@ -1,14 +1,17 @@
-"""What people ask of a simulated cluster: runs, cancels, clears, retries, pauses."""
+"""What people ask of a simulated cluster: runs, backfills, cancels, clears, retries, pauses."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+from headrace.clock import to_micros
 from headrace.projects import ParsedFile
 from headrace.projects.saving import save_parsed
 from headrace.state import State
 from headrace.store import (
+    NewBackfill,
     NewRun,
     News,
     Transaction,
@@ -17,13 +20,16 @@ from headrace.store import (
     clear_tasks,
     create_run,
     delete_schedule,
+    insert_backfill,
     mark_attempt,
     mark_tasks,
+    set_backfill_paused,
     set_paused,
     start_queued_runs,
 )
 from headrace.store.sql import Sql
 from headrace.testing.cluster import Cluster
+from headrace.testing.nodes import START
 from headrace.testing.past_check import held_up_attempts
 from headrace.testing.random_workflows import POOLS, random_workflow
 from headrace.testing.recounting import Violation
@@ -43,7 +49,10 @@ CLEARABLE = Sql(
     WHERE NOT is_superseded AND parent_id IS NOT NULL AND attempt_id IN ({_NEWEST}) ORDER BY id
     """
 )
+BACKFILLS = Sql("SELECT id FROM backfill ORDER BY id")
 SCHEDULED = Sql("SELECT workflow_id, logical_at FROM run WHERE type = 'scheduled' ORDER BY workflow_id, logical_at")
+
+_LONG_AGO = to_micros(START - timedelta(days=1))
 
 
 class People:
@@ -74,8 +83,8 @@ class People:
 
     def act(self) -> None:
         """Somebody asks for something."""
-        requests = [self._start_one, self._start_one, self._cancel, self._clear, self._clear, self._retry, self._pause]
-        requests += [self._mark, self._mark_run]
+        requests = [self._start_one, self._cancel, self._clear, self._clear, self._retry, self._pause]
+        requests += [self._mark, self._mark_run, self._fill_in, self._pause_backfill]
         request = self._random.choice(requests)
         self._cluster.note(f"somebody asks: {request.__name__.strip('_')}")
         self._cluster.ask(request)
@@ -131,6 +140,24 @@ class People:
         workflow_id = self._random.choice(list(self._cluster.checker.workflows))
         set_paused(tx, workflow_id, self._random.random() < 0.5)
 
+    def _fill_in(self, tx: Transaction) -> None:
+        """Begin a backfill. There may be others of its workflow, as when runs of one that ended were opened again."""
+        workflow_id, now = self._random.choice(list(self._cluster.checker.workflows)), self._cluster.now
+        limit = self._random.choice((None, 1, 1, 2))
+        backfill_id = insert_backfill(tx, NewBackfill(workflow_id, 0, now, max_active_runs=limit), now)
+        for order in range(self._random.randint(1, 3)):
+            self._runs += 1
+            key, at = f"backfill-{self._runs}", _LONG_AGO + self._runs
+            new = NewRun(workflow_id, key, "backfill", logical_at=at, run_after=at)
+            create_run(tx, new._replace(backfill_id=backfill_id, backfill_order=order), now)
+        start_queued_runs(tx, workflow_id, now)
+        tx.tell(News.PLANS)
+
+    def _pause_backfill(self, tx: Transaction) -> None:
+        rows = tx.run(BACKFILLS)
+        if rows:
+            set_backfill_paused(tx, self._random.choice(rows)[0], self._random.random() < 0.5)
+
     # ---- the end -------------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
@@ -141,6 +168,8 @@ class People:
         for workflow_id in self._cluster.checker.workflows:
             set_paused(tx, workflow_id, False)
             delete_schedule(tx, workflow_id)
+        for (backfill_id,) in tx.run(BACKFILLS):
+            set_backfill_paused(tx, backfill_id, False)
 
     def stop_held_up(self) -> bool:
         """Somebody gives up runs that an earlier one holds up for good. False: there are none."""
