@@ -127,7 +127,7 @@ def test_it_tells_when_an_agent_forgets_what_it_claimed_in_a_commit_whose_answer
 
 def test_it_tells_when_a_service_raises(monkeypatch):
     monkeypatch.setattr("headrace.store.timers.fail_tasks", lambda *_: 1 / 0)
-    assert "ZeroDivisionError" in first_problem(range(300))
+    assert "ZeroDivisionError" in first_problem(range(40, 300))
 
 
 FORGOTTEN = {
@@ -157,6 +157,11 @@ def test_it_tells_when_nobody_sees_that_a_run_could_start(monkeypatch):
 def test_it_tells_when_a_commit_does_not_wake_a_scheduler(monkeypatch):
     monkeypatch.setattr(RunGraph, "has_timers", False)
     assert "made work for schedulers and told none of them" in first_problem(range(100))
+
+
+def test_it_tells_when_a_commit_does_not_wake_agents(monkeypatch):
+    monkeypatch.setattr(RunGraph, "scheduled", lambda self: [])
+    assert "to take and told no agent" in first_problem(range(100))
 
 
 def test_it_tells_when_writes_do_not_name_the_version_that_they_were_decided_for(monkeypatch, prepared_postgres_url):

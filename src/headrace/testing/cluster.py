@@ -15,10 +15,21 @@ from headrace.agent import Agent
 from headrace.clock import ManualClock, to_micros
 from headrace.handoff import errand_id, is_errand
 from headrace.scheduler import Beat
-from headrace.store import Database, Report, RunGraph, Transaction, end_errand, look_ahead, record_results, tell_of
+from headrace.state import State
+from headrace.store import (
+    Database,
+    News,
+    Report,
+    RunGraph,
+    Transaction,
+    end_errand,
+    look_ahead,
+    record_results,
+    tell_of,
+)
 from headrace.store.sql import Sql
 from headrace.testing.endings import Endings
-from headrace.testing.invariants import Checker
+from headrace.testing.invariants import Checker, SeenEvent
 from headrace.testing.nodes import LEASE_SECONDS, START, Node, equip_agent, equip_scheduler
 from headrace.testing.quiet_check import QuietCheck
 from headrace.testing.random_workflows import POOLS
@@ -267,7 +278,7 @@ class Cluster:
     def _look(self, node: Node) -> None:
         try:
             events = self.checker.check()
-            self._listen(node)
+            self._listen(node, events)
         except Violation as error:
             # Raised into the code under test, which may well go on after it.
             self._violation = self._violation or error
@@ -275,13 +286,19 @@ class Cluster:
         for event in events:
             self.note(f"  event {event.id}: task {event.task_id} {event.before} → {event.after} by {event.actor}")
 
-    def _listen(self, node: Node) -> None:
-        """What a commit has made for schedulers is told to them, unless one of them made it and looks again itself."""
-        untold = self._wakes.untold(node.store.wakeups.take(), self.now, to_micros(node.clock.now()))
+    def _listen(self, node: Node, events: Sequence[SeenEvent]) -> None:
+        """What a commit has made for others is told to them, unless a scheduler made it for itself and looks again."""
+        news = node.store.wakeups.take()
+        untold = self._wakes.untold(news, self.now, to_micros(node.clock.now()))
         if node in self.schedulers:
             node.untold = node.untold or untold
         else:
             self._wakes.expect_none(untold, node.name)
+        last = {event.task_id: event.after for event in events if event.task_id is not None}
+        scheduled = [task_id for task_id, state in last.items() if state == State.SCHEDULED]
+        if scheduled and News.WORK not in news:
+            others = [one.agent.id for one in self.agents if one is not node and one.agent and one.is_started]
+            self._wakes.expect_no_work(scheduled, others, self.now, node.name)
 
     def _die(self, node: Node) -> None:
         if node not in self._busy:

@@ -1,20 +1,25 @@
-"""Nothing waits for a poll: a commit that makes work for a scheduler which sleeps says so."""
+"""Nothing waits for a poll: a commit that makes work for a scheduler which sleeps, or for agents, says so."""
 
 from __future__ import annotations
 
-from headrace.store import Database, News, Outlook, look_ahead
+from collections.abc import Collection, Sequence
+
+from headrace.state import INLINE_QUEUE
+from headrace.store import Database, News, Outlook, RunGraph, claim_tasks, look_ahead
 from headrace.store.sql import Sql
 from headrace.testing.recounting import Violation
 
 IS_LIMIT_OF_TRY = Sql("SELECT 1 FROM task WHERE due_at = :at AND agent_id IS NOT NULL LIMIT 1")
 _NOTHING = Outlook(None, False, False)
+_ALL = 1000
 
 
 class WakeCheck:
     """Called after each commit, with what the commit was said to be news of.
 
     Left to the poll by design are time limits of tries: their agents keep them, and a scheduler only if an agent does
-    not. And runs whose time has come by the clocks of others, but not by the one of who might have started them.
+    not. And runs whose time has come by the clocks of others, but not by the one of who might have started them. And
+    tasks for which a limit has room again: agents that such a limit has kept from taking some look by themselves.
     """
 
     def __init__(self, database: Database) -> None:
@@ -41,6 +46,29 @@ class WakeCheck:
     def expect_none(self, untold: Outlook | None, who: str) -> None:
         if untold is not None:
             raise Violation(f"{who} made work for schedulers and told none of them: {untold}")
+
+    def expect_no_work(self, scheduled: Collection[int], agent_ids: Sequence[int], now: int, who: str) -> None:
+        """Raise a Violation if one of these agents could take one of the tasks that a commit has left for others."""
+        for agent_id in agent_ids:
+            found = sorted(set(scheduled).intersection(self._claimable(agent_id, now)))
+            if found:
+                raise Violation(f"{who} left tasks {found} for agent {agent_id} to take and told no agent")
+
+    def _claimable(self, agent_id: int, now: int) -> list[int]:
+        """What an agent would get that takes all it can, within every limit."""
+        claimable: list[int] = []
+        try:
+            with self._database.begin() as tx:
+                for queue in ("default", INLINE_QUEUE):
+                    claims = claim_tasks(tx, RunGraph(tx, now), agent_id, queue, _ALL)
+                    claimable += [claim.task.id for claim in claims]
+                raise _OnlyAsked
+        except _OnlyAsked:
+            return claimable
+
+
+class _OnlyAsked(Exception):
+    """Nothing of it is to happen."""
 
 
 def _has_work(outlook: Outlook, now: int) -> bool:
