@@ -166,7 +166,7 @@ def test_it_tells_when_a_commit_does_not_wake_agents(monkeypatch):
 
 def test_it_tells_when_writes_do_not_name_the_version_that_they_were_decided_for(monkeypatch, prepared_postgres_url):
     patch_sql(monkeypatch, task_rows, "UPDATE_TASKS", "AND task.version = r.version", "")
-    assert "left `scheduled`, but it was in `running`" in first_problem(range(25, 75), prepared_postgres_url)
+    assert "left `scheduled`, but it was in `running`" in first_problem(range(40, 75), prepared_postgres_url)
 
 
 def patch_sql(monkeypatch, module, name: str, old: str, new: str) -> None:
