@@ -7,6 +7,7 @@ from memory_graph import dag, mapped, retry, start, task
 
 from headrace.definition import Workflow, check_workflow
 from headrace.errors import DefinitionError
+from headrace.state import State
 
 
 def step(key: str, over: str | int, *upstream: str, **fields):
@@ -185,3 +186,10 @@ def test_tasks_in_lockstep_must_have_one_length():
     nodes = (*dag(step("a", 2)).nodes, step("b", 3))
     with pytest.raises(DefinitionError, match=r"`a` and `b` .* lockstep `g`, so they must have the same length"):
         check_workflow(Workflow(name="w", language="python", nodes=nodes))
+
+
+def test_those_behind_one_that_was_marked_are_told_when_the_source_is_marked_too():
+    run = start(task("s"), step("a", "s"), later("b", "s", "a"), task("after", "b"))
+    for name in ("a", "s"):
+        run.do(lambda advance, name=name: advance.mark([run.task(name)], State.FAILED))
+    assert (run.state("b"), run.attempt.state) == ("upstream_failed", "failed")

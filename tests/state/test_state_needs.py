@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from memory_graph import mapped, start, task
 
+from headrace.state import State
+
 ALL_DONE = {"trigger_rule": "all_done"}
 
 
@@ -83,3 +85,16 @@ def test_instances_without_any_result_leave_nothing_to_map_over():
     run = start(mapped("one", 2), mapped("two", "one", **ALL_DONE))
     run.fail("one[0]", "one[1]")
     assert run.state("two") == "skipped"
+
+
+@pytest.mark.parametrize(("marked", "state"), [("success", "scheduled"), ("failed", "upstream_failed")])
+def test_a_task_is_told_when_somebody_says_how_what_it_needs_ended(marked, state):
+    run = start(
+        task("setup", is_needed=True),
+        task("other"),
+        task("first", "setup", "other"),
+        task("second", "first", needs=("setup",), **ALL_DONE),
+    )
+    run.fail("other")
+    run.do(lambda advance: advance.mark([run.task("setup")], State(marked)))
+    assert run.state("second") == state

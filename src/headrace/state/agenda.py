@@ -194,14 +194,20 @@ class Agenda:
                 for told in (link.far, *instances_told(self.graph, task, link)):
                     credit(told, task.state, is_setup=link.is_setup)
                     self.touch(told)
-                for waiting in waiting_behind(self.graph, link.far):
-                    self.touch(waiting)
-            for waiting in those_in_need(self.graph, task):
-                self.touch(waiting)
+            self.touch_beyond([task], [link.far for link in links.get(task.origin_id, ()) if not task.is_expanded])
             if task.parent_id is None:
                 self._end_attempt(task)
             else:
                 self._credit_parent(parents[task.parent_id], task)
+
+    def touch_beyond(self, ended: Iterable[Task], next_ones: Iterable[Task]) -> None:
+        """Have those looked at whom the end of tasks concerns and no edge tells; edges tell `next_ones`."""
+        for far in next_ones:
+            for waiting in waiting_behind(self.graph, far):
+                self.touch(waiting)
+        for task in ended:
+            for waiting in those_in_need(self.graph, task):
+                self.touch(waiting)
 
     def count_upstream(self, tasks: Iterable[Task]) -> None:
         """Count anew what these wait for. What a branch has decided against stays skipped."""

@@ -30,7 +30,9 @@ def mark(agenda: Agenda, tasks: Sequence[Task], state: State) -> None:
     reopened = reopen_ancestors(agenda, outermost)
     ended = {task.origin_id for task in [*(one for one in marked if not one.is_expanded), *reopened]}
     # A group that had never opened is decided again, too.
-    agenda.count_upstream([*reopened, *(link.far for link in agenda.graph.downstream(ended))])
+    next_ones = [link.far for link in agenda.graph.downstream(ended)]
+    agenda.count_upstream([*reopened, *next_ones])
+    agenda.touch_beyond(marked, next_ones)
     for parent in agenda.graph.tasks({task.parent_id or 0 for task in outermost}):
         agenda.closable[parent.id] = parent
 
