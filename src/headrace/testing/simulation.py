@@ -29,7 +29,7 @@ from headrace.testing.cluster import Cluster
 from headrace.testing.recounting import Violation
 from headrace.testing.requests_of_people import People
 
-ACTIONS = 90
+ACTIONS = 80
 _ROUNDS = 600
 _CONNECTIONS = 12
 _UNSHARED = 2
