@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 
 from headrace import clock
-from headrace.agent import agent
+from headrace.agent import exchange, registration
 from headrace.errors import StoreUnreachableError
 from headrace.scheduler import run_starter
 from headrace.state import HELD, Task
@@ -74,7 +74,7 @@ def without_renewal() -> None:
     def extend(tx: Transaction, agent_id: int, now: int, lease_micros: int) -> bool:
         return bool(held_tasks(tx, agent_id)) or extend_lease(tx, agent_id, now, lease_micros)
 
-    _replace(agent, "extend_lease", extend)
+    _replace(registration, "extend_lease", extend)
 
 
 def without_unique_runs() -> None:
@@ -99,7 +99,7 @@ def tell_twice() -> None:
         earlier.extend(reports)
         return apply_results(tx, graph, told, max_tasks, asking)
 
-    _replace(agent, "apply_results", apply)
+    _replace(exchange, "apply_results", apply)
 
 
 def lose_answers() -> None:
