@@ -24,7 +24,7 @@ _MORE_DESCRIPTORS = 8
 HANDOFFS = Sql(
     """
     SELECT started_at - scheduled_at FROM task
-    WHERE isolation <> 'inline' AND started_at >= :since AND scheduled_at IS NOT NULL
+    WHERE isolation <> 'inline' AND started_at >= :since AND started_at < :until AND scheduled_at IS NOT NULL
     """
 )
 
@@ -89,8 +89,8 @@ class Gauges:
         return Life(name, readings[-1].at - readings[0].at, warm, readings[-1])
 
 
-def handoffs(store: Store, since: int) -> Window:
-    """Of the tasks that started since then."""
+def handoffs(store: Store, since: int, until: int) -> Window:
+    """Of the tasks that started in this time."""
     with store.read() as tx:
-        waits = [row[0] / 1e6 for row in tx.run(HANDOFFS, {"since": since})]
+        waits = [row[0] / 1e6 for row in tx.run(HANDOFFS, {"since": since, "until": until})]
     return Window(len(waits), percentile(waits, 50), percentile(waits, 99)) if waits else Window(0, 0.0, 0.0)

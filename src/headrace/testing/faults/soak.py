@@ -8,6 +8,9 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
+
+import psutil
 
 from headrace.clock import SystemClock, to_micros
 from headrace.testing.faults.arena import Arena, open_arena
@@ -24,6 +27,8 @@ SIZE = {"scheduler": 2, "agent": 2, "triggerer": 2}
 FAULT_SECONDS = 20.0
 LOOK_SECONDS = 5.0
 PART = 0.7
+WINDOWS = 6
+SLOWEST = 3
 _MEASURED_SECONDS = 20.0
 _BACKLOG = 12
 
@@ -91,6 +96,18 @@ class Pace:
             self._arena.cluster.store.close()
 
 
+class Stretch(NamedTuple):
+    """The time from one fault to the next."""
+
+    fault: str
+    seconds: float
+    """How long it took to bring it about."""
+    began_at: int
+    busy: float
+    """How many percent of the machine were."""
+    waits: Window = Window(0, 0.0, 0.0)
+
+
 class Soak:
     """One cluster for a long time."""
 
@@ -99,6 +116,7 @@ class Soak:
         self._faults = itertools.cycle(FAULTS)
         self.gauges = Gauges(arena.cluster)
         self.windows: list[Window] = []
+        self.stretches: list[Stretch] = []
         self.interrupted: list[Interrupted] = []
 
     def measure(self) -> float:
@@ -114,15 +132,26 @@ class Soak:
 
     def go_on(self, seconds: float, waves_per_second: float) -> None:
         """Keep the pace for so long. What a fault held up is made up for, as work does not stop coming."""
+        began_at = _now()
         with Pace(self._arena, waves_per_second):
             self._watch(seconds)
+        ended_at = _now()
+        edges = [began_at + (ended_at - began_at) * number // WINDOWS for number in range(WINDOWS + 1)]
+        self.windows = [self._waits(*edge) for edge in itertools.pairwise(edges)]
+        ends = [*(stretch.began_at for stretch in self.stretches[1:]), ended_at]
+        self.stretches = [
+            stretch._replace(waits=self._waits(stretch.began_at, end))
+            for stretch, end in zip(self.stretches, ends, strict=True)
+        ]
+
+    def _waits(self, since: int, until: int) -> Window:
+        return handoffs(self._arena.cluster.store, since, until)
 
     def _watch(self, seconds: float) -> None:
-        """Break something, look at everybody and write down what tasks waited, each in its time."""
+        """Break something and look at everybody, each in its time."""
         began = time.monotonic()
-        faults, looks, windows = itertools.count(1), itertools.count(1), itertools.count(1)
-        next_fault, next_look, next_window = FAULT_SECONDS, 0.0, seconds / 6
-        since = to_micros(SystemClock().now())
+        faults, looks = itertools.count(1), itertools.count(1)
+        next_fault, next_look = FAULT_SECONDS, 0.0
         while (passed := time.monotonic() - began) < seconds:
             if passed >= next_fault:
                 self._break_something()
@@ -130,18 +159,27 @@ class Soak:
             if passed >= next_look:
                 self.gauges.read()
                 next_look = next(looks) * LOOK_SECONDS
-            if passed >= next_window:
-                self.windows.append(handoffs(self._arena.cluster.store, since))
-                since, next_window = to_micros(SystemClock().now()), next(windows) * seconds / 6 + seconds / 6
             time.sleep(0.01)
-        self.windows.append(handoffs(self._arena.cluster.store, since))
+        self._note_busy()
 
     def end(self) -> Outcome:
         return conclude(self._arena, FAULTS, self.interrupted)
 
     def _break_something(self) -> None:
-        self.interrupted.append(next(self._faults).inject(self._arena))
+        self._note_busy()
+        fault, began_at, began = next(self._faults), _now(), time.monotonic()
+        self.interrupted.append(fault.inject(self._arena))
         self._arena.replenish()
+        self.stretches.append(Stretch(fault.name, time.monotonic() - began, began_at, 0.0))
+
+    def _note_busy(self) -> None:
+        busy = psutil.cpu_percent()  # since it was last asked for
+        if self.stretches:
+            self.stretches[-1] = self.stretches[-1]._replace(busy=busy)
+
+
+def _now() -> int:
+    return to_micros(SystemClock().now())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -165,6 +203,11 @@ def _tell(soak: Soak, seconds: float) -> bool:
     """Whether nobody grew who was there for a third of the time."""
     for number, window in enumerate(soak.windows, 1):
         print(f"part {number}: {window.tasks} tasks waited {window.p50 * 1e3:.0f} ms (p50), {window.p99:.2f} s (p99)")
+    slowest = sorted(soak.stretches, key=lambda stretch: -stretch.waits.p99)[:SLOWEST]
+    for stretch in slowest:
+        minute = (stretch.began_at - soak.stretches[0].began_at) / 60e6
+        took = f"which took {stretch.seconds:.1f} s, in minute {minute:.0f}"
+        print(f"slowest: {stretch.waits.p99:.2f} s (p99) after {stretch.fault}, {took}, {stretch.busy:.0f} % busy")
     lives = list(soak.gauges.lives(seconds / 3))
     for life in lives:
         grown = f"{life.warm.megabytes:.0f} to {life.last.megabytes:.0f} MB"
