@@ -31,7 +31,8 @@ def test_a_setup_that_succeeded_leaves_the_rule_to_decide():
     assert run.state("second") == "scheduled"
 
 
-def test_a_task_whose_rule_holds_early_waits_for_the_setup_and_is_told_of_its_end():
+def whose_rule_holds_early():
+    """A run in which `second` waits only for the end of what it needs, at a distance."""
     run = start(
         task("setup", is_needed=True),
         task("other"),
@@ -39,6 +40,11 @@ def test_a_task_whose_rule_holds_early_waits_for_the_setup_and_is_told_of_its_en
         task("second", "first", needs=("setup",), **ALL_DONE),
     )
     run.fail("other")
+    return run
+
+
+def test_a_task_whose_rule_holds_early_waits_for_the_setup_and_is_told_of_its_end():
+    run = whose_rule_holds_early()
     assert (run.state("first"), run.state("second")) == ("upstream_failed", "none")
     run.succeed("setup")
     assert run.state("second") == "scheduled"
@@ -89,12 +95,6 @@ def test_instances_without_any_result_leave_nothing_to_map_over():
 
 @pytest.mark.parametrize(("marked", "state"), [("success", "scheduled"), ("failed", "upstream_failed")])
 def test_a_task_is_told_when_somebody_says_how_what_it_needs_ended(marked, state):
-    run = start(
-        task("setup", is_needed=True),
-        task("other"),
-        task("first", "setup", "other"),
-        task("second", "first", needs=("setup",), **ALL_DONE),
-    )
-    run.fail("other")
+    run = whose_rule_holds_early()
     run.do(lambda advance: advance.mark([run.task("setup")], State(marked)))
     assert run.state("second") == state
