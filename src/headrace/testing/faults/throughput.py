@@ -1,4 +1,4 @@
-"""`python -m headrace.testing.faults.throughput`: two of each do as much as one, also if one of each is killed."""
+"""`python -m headrace.testing.faults.throughput`: how much two of each do against one, also if some are killed."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def contestant(name: str, size: Mapping[str, int], slots: int, task_seconds: flo
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0: two of each are not slower than one of each, and nothing was lost."""
+    """0: two of each are not slower than one of each by more than noise, and nothing was lost."""
     parser = argparse.ArgumentParser(prog="python -m headrace.testing.faults.throughput", description=__doc__)
     parser.add_argument("--waves", type=int, default=30, help="how many runs of each workflow a round has")
     parser.add_argument("--rounds", type=int, default=7, help="how often they take turns; the one in the middle counts")
