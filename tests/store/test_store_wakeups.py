@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import subprocess
 import sys
 import threading
@@ -9,6 +10,7 @@ import threading
 import pytest
 
 from headrace.store import News, Store
+from headrace.store.news import NOTHING
 from headrace.store.sql import Sql
 
 SECONDS = 20.0
@@ -79,6 +81,24 @@ def test_another_process_is_told_what_the_news_are_of(store, prepared_url):
     other.dispose()
     assert last.wait(SECONDS)
     assert heard == []
+
+
+def test_news_that_nobody_here_waits_for_do_not_arrive(store, prepared_url):
+    if prepared_url.startswith("sqlite"):
+        pytest.skip("SQLite only tells that something has changed, not what")
+    arrived, other = queue.SimpleQueue(), Store(prepared_url)
+    store.wakeups.subscribe(lambda: None, News.WORK)
+    store.wakeups.announce = arrived.put
+    store.wakeups.start()
+    for _ in range(10_000):
+        other.transact(lambda tx: tx.tell(News.WORK))
+        if not arrived.empty() and arrived.get():
+            break
+    other.transact(lambda tx: tx.tell(News.PLANS))
+    other.transact(lambda tx: tx.tell(News.WORK | News.STOP))
+    other.dispose()
+    store.dispose()
+    assert {arrived.get() for _ in range(arrived.qsize())} <= {News.WORK, NOTHING}
 
 
 def test_a_commit_without_news_wakes_nobody(store):

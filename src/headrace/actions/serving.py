@@ -13,7 +13,6 @@ from typing import Protocol
 
 from headrace.actions.executors import LoadingAnswers
 from headrace.actions.parts import Parts
-from headrace.actions.run_journal import RunJournal
 from headrace.agent import Agent
 from headrace.errors import HeadraceError
 from headrace.projects.syncing import ProjectSync
@@ -126,7 +125,7 @@ class Serving:
 
     def __init__(self, parts: Parts, servers: Sequence[Server]) -> None:
         self._parts = parts
-        self._servers = [RunJournal(parts.store), *servers]
+        self._servers = servers
         self.notices = parts.settings.notices
 
     def start(self) -> None:

@@ -13,7 +13,7 @@ from headrace.store.news import NOTHING, News
 from headrace.store.outage import Outage
 from headrace.store.setup import prepare
 from headrace.store.sql import Sql
-from headrace.store.wakeups import CHANNEL, NOTIFY, Wakeups
+from headrace.store.wakeups import NOTIFY, Wakeups, channels
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ class Store:
 
     def _notify(self, tx: Transaction) -> None:
         if tx.news is not NOTHING and self.is_shared:
-            tx.write(NOTIFY, {"channel": CHANNEL, "news": str(tx.news.value)})
+            tx.write(NOTIFY, {"channels": channels(tx.news)})
 
     def clock_offset(self) -> timedelta:
         """How far this machine's clock is behind the database's, so that hosts with wrong clocks agree."""

@@ -1,7 +1,8 @@
 """Events wake, polling insures: how a loop learns that there may be something to do.
 
-In one process a condition wakes the others. Between processes PostgreSQL sends a notification with the commit, and
-SQLite's `data_version` tells cheaply that another process has committed. Nothing is correct because of a wake-up.
+In one process a condition wakes the others. Between processes PostgreSQL sends notifications with the commit, to those
+who listen to such news, and SQLite's `data_version` tells cheaply that another process has committed. Nothing is
+correct because of a wake-up.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from headrace.errors import HeadraceError
@@ -16,8 +19,7 @@ from headrace.store.database import Database
 from headrace.store.news import NOTHING, News
 from headrace.store.sql import Sql
 
-CHANNEL = "headrace"
-NOTIFY = Sql("SELECT pg_notify(:channel, :news)")
+NOTIFY = Sql("SELECT pg_notify(channel, '') FROM unnest(string_to_array(:channels, ' ')) AS told (channel)")
 SQLITE_POLL_SECONDS = 0.2
 _log = logging.getLogger("headrace.store")
 
@@ -78,16 +80,31 @@ class Wakeups:
     def _listen_postgres(self) -> None:
         with self._database.read() as tx:
             driver: Any = tx.connection.connection.driver_connection
-            driver.execute(f"LISTEN {CHANNEL}")
+            heard = NOTHING
             while not self._stop.is_set():
+                for kind in self._wanted() & ~heard:
+                    driver.execute(f"LISTEN {_channel(kind)}")
+                    heard |= kind
                 # What this process has committed itself was announced when it was committed.
                 news = NOTHING
                 for one in driver.notifies(timeout=1.0, stop_after=1):
                     if one.pid not in self._database.sessions:
-                        news |= _told(one.payload)
+                        news |= _KINDS[one.channel]
                 self.announce(news)
 
+    def _wanted(self) -> News:
+        """Whoever subscribes later is heard of after the next news, or after a second."""
+        return reduce(or_, (news for _, news in self._listeners), NOTHING)
 
-def _told(payload: str) -> News:
-    """What another process says, which may be of another version."""
-    return News(int(payload) & News.ALL) if payload.isdecimal() else News.ALL
+
+def channels(news: News) -> str:
+    """Where others listen to such news, as NOTIFY takes it."""
+    return " ".join(_channel(kind) for kind in news)
+
+
+def _channel(kind: News) -> str:
+    assert kind.name is not None
+    return f"headrace_{kind.name.lower()}"
+
+
+_KINDS = {_channel(kind): kind for kind in News.ALL}
