@@ -65,7 +65,8 @@ _HAS_ROOM = f"""
     )
     """
 # From workflow to workflow, and of each only the first run of those that wait, also of each backfill: there may be
-# thousands behind it. For PostgreSQL the order is spelled so that no index over all runs has it.
+# thousands behind it. For PostgreSQL the order is spelled so that no index over all runs has it, and SQLite is told to
+# begin with those workflows: some of its versions would rather look at all that there are, in the order of their ids.
 _WAITING_WORKFLOWS = f"""
     WITH RECURSIVE busy (workflow_id) AS (
       SELECT CAST(0 AS bigint)
@@ -76,7 +77,7 @@ _WAITING_WORKFLOWS = f"""
       )
       FROM busy WHERE busy.workflow_id IS NOT NULL
     )
-    SELECT workflow.id FROM busy JOIN workflow ON workflow.id = busy.workflow_id
+    SELECT workflow.id FROM busy [[sqlite: CROSS]] JOIN workflow ON workflow.id = busy.workflow_id
     WHERE NOT workflow.is_paused AND (
       EXISTS (
         SELECT 1 FROM (
