@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
@@ -56,9 +57,13 @@ class Proxy:
 
     async def _listen(self) -> None:
         self._flows.set()
-        self._server = await asyncio.start_server(self._carry, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._welcome, "127.0.0.1", 0)
         port = self._server.sockets[0].getsockname()[1]
         self.url = self._target.set(host="127.0.0.1", port=port).render_as_string(hide_password=False)
+
+    async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.CancelledError):  # by `_close`; some versions of asyncio print each one that they see
+            await self._carry(reader, writer)
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._writers.add(writer)
