@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import workloads
-from benchmarks.cost import cost_so_far
+from benchmarks.cost import cost_so_far, machine_so_far
 from headrace.agent import Agent, AgentOptions, Broker
 from headrace.clock import SystemClock, to_micros
 from headrace.executor import InlineExecutor, LocalExecutor
@@ -80,10 +80,11 @@ class Bench:
         """Run and tell what it took."""
         database = self.store.database
         statements, commits, before = database.statements, database.commits, cost_so_far()
-        began = time.perf_counter()
+        machine, began = machine_so_far(), time.perf_counter()
         run_ids = self.start(workflow_id, runs)
         self.finish(run_ids)
-        wall, cost = time.perf_counter() - began, cost_so_far().since(before)
+        wall, stolen = time.perf_counter() - began, machine_so_far().stolen_since(machine)
+        cost = cost_so_far().since(before)
         statements, commits = database.statements - statements, database.commits - commits
         tasks = self.count_tasks(run_ids)
         return {
@@ -95,6 +96,7 @@ class Bench:
             "page_faults": cost.page_faults,
             "statements_per_task": round(statements / tasks, 2),
             "commits_per_task": round(commits / tasks, 3),
+            "stolen": round(stolen, 3),
         }
 
     def count_tasks(self, run_ids: list[int]) -> int:

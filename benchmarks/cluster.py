@@ -18,6 +18,7 @@ from sqlalchemy import text
 
 from benchmarks import workloads
 from benchmarks.comparing import measure_in_turns, middle, ratios
+from benchmarks.cost import machine_so_far
 from headrace.clock import to_micros
 from headrace.projects import parse_file
 from headrace.projects.saving import save_parsed
@@ -148,11 +149,12 @@ class _Shape:
     def measure(self) -> dict[str, Any]:
         """Have all runs done once more."""
         tasks, cost = _count_tasks(self._store), self._processes.cost()
-        began = time.perf_counter()
+        machine, began = machine_so_far(), time.perf_counter()
         self._run(self._runs)
-        wall = time.perf_counter() - began
+        wall, stolen = time.perf_counter() - began, machine_so_far().stolen_since(machine)
         later = self._processes.cost()
-        return _figures(wall, _count_tasks(self._store) - tasks, {key: later[key] - cost[key] for key in cost})
+        spent = {key: later[key] - cost[key] for key in cost}
+        return {**_figures(wall, _count_tasks(self._store) - tasks, spent), "stolen": round(stolen, 3)}
 
     def _run(self, runs: int) -> None:
         _trigger(self._store, self._workflow_id, runs)

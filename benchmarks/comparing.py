@@ -61,6 +61,6 @@ def _measure(form: Form) -> Callable[[], Figures]:
 
 
 def middle(found: list[Figures]) -> Figures:
-    """The figures of the round in the middle, and the wall time of every round."""
+    """The figures of the round in the middle, the wall time of every round and what was stolen in it."""
     middle = sorted(found, key=lambda one: one["wall_seconds"])[len(found) // 2]
-    return {**middle, "walls": [one["wall_seconds"] for one in found]}
+    return {**middle, "walls": [one["wall_seconds"] for one in found], "stolen_of": [one["stolen"] for one in found]}

@@ -21,6 +21,28 @@ class Cost(NamedTuple):
         return Cost(self.cpu_seconds - earlier.cpu_seconds, self.page_faults - earlier.page_faults)
 
 
+class Machine(NamedTuple):
+    """What a machine did with its processors since it started, in ticks."""
+
+    stolen: int
+    """Its host let others have them, although there was something to do here."""
+    all: int
+
+    def stolen_since(self, earlier: Machine) -> float:
+        """As a share of the time that passed."""
+        return (self.stolen - earlier.stolen) / max(1, self.all - earlier.all)
+
+
+def machine_so_far() -> Machine:
+    """Where the system does not tell (it needs Linux), nothing is stolen."""
+    try:
+        first, _, _ = Path("/proc/stat").read_text().partition("\n")
+    except FileNotFoundError:
+        return Machine(0, 0)
+    ticks = [int(part) for part in first.split()[1:9]]  # user, nice, system, idle, iowait, irq, softirq, steal
+    return Machine(ticks[-1], sum(ticks))
+
+
 def cost_so_far() -> Cost:
     """Of this process, and of all processes of ours that it started, directly or not, whether they have ended or not.
 

@@ -38,3 +38,15 @@ def test_cost_only_grows(cost):
             churn.kill()
     assert costs == sorted(costs)
     assert costs[-1] > costs[0]
+
+
+def test_what_the_host_took_is_a_share_of_the_time_that_passed(cost):
+    earlier, later = cost.Machine(stolen=100, all=1000), cost.Machine(stolen=150, all=1200)
+    assert later.stolen_since(earlier) == 0.25
+    assert later.stolen_since(later) == 0.0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells what was stolen")
+def test_the_machine_tells_what_was_stolen(cost):
+    machine = cost.machine_so_far()
+    assert 0 <= machine.stolen < machine.all

@@ -103,8 +103,10 @@ class Stretch(NamedTuple):
     seconds: float
     """How long it took to bring it about."""
     began_at: int
-    busy: float
+    busy: float = 0.0
     """How many percent of the machine were."""
+    stolen: float = 0.0
+    """How many percent of it its host let others have, although there was something to do here."""
     waits: Window = Window(0, 0.0, 0.0)
 
 
@@ -170,12 +172,14 @@ class Soak:
         fault, began_at, began = next(self._faults), _now(), time.monotonic()
         self.interrupted.append(fault.inject(self._arena))
         self._arena.replenish()
-        self.stretches.append(Stretch(fault.name, time.monotonic() - began, began_at, 0.0))
+        self.stretches.append(Stretch(fault.name, time.monotonic() - began, began_at))
 
     def _note_busy(self) -> None:
-        busy = psutil.cpu_percent()  # since it was last asked for
+        times = psutil.cpu_times_percent()  # since they were last asked for
+        stolen = getattr(times, "steal", 0.0)
+        busy = 100.0 - times.idle - getattr(times, "iowait", 0.0) - stolen
         if self.stretches:
-            self.stretches[-1] = self.stretches[-1]._replace(busy=busy)
+            self.stretches[-1] = self.stretches[-1]._replace(busy=busy, stolen=stolen)
 
 
 def _now() -> int:
@@ -207,7 +211,8 @@ def _tell(soak: Soak, seconds: float) -> bool:
     for stretch in slowest:
         minute = (stretch.began_at - soak.stretches[0].began_at) / 60e6
         took = f"which took {stretch.seconds:.1f} s, in minute {minute:.0f}"
-        print(f"slowest: {stretch.waits.p99:.2f} s (p99) after {stretch.fault}, {took}, {stretch.busy:.0f} % busy")
+        machine = f"{stretch.busy:.0f} % busy and {stretch.stolen:.0f} % stolen"
+        print(f"slowest: {stretch.waits.p99:.2f} s (p99) after {stretch.fault}, {took}, {machine}")
     lives = list(soak.gauges.lives(seconds / 3))
     for life in lives:
         grown = f"{life.warm.megabytes:.0f} to {life.last.megabytes:.0f} MB"
