@@ -75,15 +75,15 @@ def burst(make: Callable[[], str], folder: Path, store: str, schedules: int, slo
         opened = Store(url)
         save_due_schedules(opened, folder, schedules)
         with cluster(url, folder, schedulers=schedulers, agents=1, slots=slots) as processes:
-            began = time.perf_counter()
+            machine, began = machine_so_far(), time.perf_counter()
             processes.go()
             _wait(opened, schedules)
-            wall = time.perf_counter() - began
+            wall, stolen = time.perf_counter() - began, machine_so_far().stolen_since(machine)
             cost = processes.cost()
         _check_once_each(opened, schedules)
         opened.dispose()
         shape = {"workload": "W9", "store": store, "mode": "inline", "schedulers": schedulers, "agents": 1}
-        yield {**shape, **_figures(wall, schedules, cost)}
+        yield {**shape, **_figures(wall, schedules, cost, stolen)}
 
 
 def save_due_schedules(store: Store, folder: Path, count: int) -> None:
@@ -154,7 +154,7 @@ class _Shape:
         wall, stolen = time.perf_counter() - began, machine_so_far().stolen_since(machine)
         later = self._processes.cost()
         spent = {key: later[key] - cost[key] for key in cost}
-        return {**_figures(wall, _count_tasks(self._store) - tasks, spent), "stolen": round(stolen, 3)}
+        return _figures(wall, _count_tasks(self._store) - tasks, spent, stolen)
 
     def _run(self, runs: int) -> None:
         _trigger(self._store, self._workflow_id, runs)
@@ -229,7 +229,7 @@ def _count_tasks(store: Store) -> int:
     return int(states[0][1])
 
 
-def _figures(wall: float, tasks: int, cost: dict[str, float]) -> dict[str, Any]:
+def _figures(wall: float, tasks: int, cost: dict[str, float], stolen: float) -> dict[str, Any]:
     return {
         "wall_seconds": round(wall, 4),
         "tasks": tasks,
@@ -239,6 +239,7 @@ def _figures(wall: float, tasks: int, cost: dict[str, float]) -> dict[str, Any]:
         "page_faults": round(cost["page_faults"]),
         "statements_per_task": round(cost["statements"] / tasks, 2),
         "commits_per_task": round(cost["commits"] / tasks, 3),
+        "stolen": round(stolen, 3),
     }
 
 

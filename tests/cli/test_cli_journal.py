@@ -29,8 +29,8 @@ def scheduler_and_agent(headrace):
 
 def test_runs_are_told_by_the_scheduler_and_not_by_each_agent(headrace, scheduler_and_agent):
     scheduler, agent = scheduler_and_agent
-    while headrace("trigger", "flow").returncode != 0:
-        assert scheduler.poll() is None, "it has not loaded the file yet"
+    while headrace("trigger", "flow").returncode != 0:  # until the file is loaded
+        assert scheduler.poll() is None
     seen = ""
     while "run 1 of `flow` ended: success" not in seen:
         line = scheduler.stderr.readline()

@@ -210,6 +210,7 @@ def test_the_next_run_does_not_pay_for_those_that_wait_behind_it(bench, is_analy
         ("waiting", timers.WAITING_WORKFLOWS, {"now": bench.now, "limit": 9}),
         ("outlook", timers.OUTLOOK, {"now": bench.now, "limit": 1}),
     ):
+        # Behind each there are 500. Versions of SQLite differ by a few instructions for what they do read.
         assert rows_read(bench, statement, parameters) <= 60, name
 
 
