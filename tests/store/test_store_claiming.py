@@ -8,14 +8,28 @@ from functools import partial
 import pytest
 from store_bench import Bench, flow, node, report
 
+from headrace.clock import from_micros, to_micros
 from headrace.definition import NOOP, Deferral, Past
 from headrace.state import Task
-from headrace.store import Claim, Claiming, News, Report, RunGraph, apply_results, resign, start_in_place_of, tell_of
+from headrace.store import (
+    Claim,
+    Claiming,
+    News,
+    Report,
+    Requests,
+    RunGraph,
+    apply_results,
+    resign,
+    start_in_place_of,
+    tell_of,
+)
 from headrace.store.postgres_line import PostgresLine
 from headrace.store.schema import run
 
 
-def turn(bench: Bench, agent_id: int, reports: list[Report], limit: int, attempt_ids=None) -> list[Claim]:
+def turn(
+    bench: Bench, agent_id: int, reports: list[Report], limit: int, attempt_ids=None, requests: Requests | None = None
+) -> list[Claim]:
     """What an agent does in one transaction."""
 
     def work(tx):
@@ -28,6 +42,8 @@ def turn(bench: Bench, agent_id: int, reports: list[Report], limit: int, attempt
         graph.flush()
         graph.flush_events()
         tell_of(tx, graph, refused=claiming.refused)
+        if requests is not None:
+            requests.learn_runs(tx, graph, {task.attempt_id for task, _ in claims})
         return claims
 
     return bench.store.transact(work)
@@ -215,12 +231,12 @@ def test_agents_hear_of_what_a_failure_stops_elsewhere(bench):
 # ---- the next run ------------------------------------------------------------------------------------------------
 
 
-def limited(bench: Bench, runs: int, most: int = 1, **terms) -> None:
+def limited(bench: Bench, runs: int, most: int = 1, of_run: dict[str, object] | None = None, **terms) -> None:
     """Queued runs of a workflow with one task, as many of them started as it allows."""
     (workflow_id,) = bench.save(flow(node("a", **terms), max_active_runs=most))
     for number in range(runs):
         at = bench.now - 10 + number
-        bench.create(workflow_id, f"r{number}", logical_at=at, run_after=at)
+        bench.create(workflow_id, f"r{number}", logical_at=at, run_after=at, **(of_run or {}))
     bench.activate(workflow_id)
 
 
@@ -262,13 +278,38 @@ def test_a_task_that_waits_for_the_run_before_follows_it_at_once(bench):
     assert claim.task.state == "running"
 
 
-def test_on_postgresql_the_next_run_takes_two_trips_more(bench, monkeypatch):
+def test_on_postgresql_the_next_run_takes_one_trip_more(bench, monkeypatch):
     if bench.store.database.dialect == "sqlite":
         pytest.skip("SQLite has no trips")
     limited(bench, 3)
     agent_id = bench.agent()
     (second,) = turn(bench, agent_id, [report(claim_one(bench, agent_id))], 1)
     trips = counted_trips(monkeypatch)
-    (third,) = turn(bench, agent_id, [report(second.task)], 1)
+    (third,) = turn(bench, agent_id, [report(second.task)], 1, requests=Requests())
     assert third.task.attempt_id != second.task.attempt_id
-    assert len(trips) == 4
+    assert len(trips) == 3
+
+
+@pytest.mark.parametrize("type_", ["scheduled", "manual"])
+def test_tasks_of_the_next_run_are_told_of_it_what_the_store_has(bench, type_):
+    limited(bench, 2, of_run={"type": type_, "params": {"a": 1}, "interval_start": 5, "partition_key": "p"})
+    agent_id, requests = bench.agent(), Requests()
+    (second,) = turn(bench, agent_id, [report(claim_one(bench, agent_id))], 1, requests=requests)
+    with bench.store.read() as tx:
+        told, stored = requests.run(tx, second.task.attempt_id), Requests().run(tx, second.task.attempt_id)
+    assert told == stored
+    assert to_micros(told.context.started_at) == bench.now
+    assert told.context.previous_time == (from_micros(bench.now - 10) if type_ == "scheduled" else None)
+    assert (told.context.run_key, told.context.params, told.context.partition_key) == ("r1", {"a": 1}, "p")
+
+
+def test_runs_that_an_agent_does_not_know_are_asked_for_at_once(bench):
+    limited(bench, 3, most=3)
+    agent_id, requests = bench.agent(), Requests()
+    attempts = [task.attempt_id for task in bench.claim(agent_id, limit=3)]
+    with bench.store.begin() as tx:
+        before = bench.store.database.statements
+        requests.learn_runs(tx, RunGraph(tx, bench.now), attempts)
+        assert bench.store.database.statements == before + 1
+        assert [requests.run(tx, attempt_id).context.run_key for attempt_id in attempts] == ["r0", "r1", "r2"]
+        assert bench.store.database.statements == before + 1

@@ -10,6 +10,7 @@ from headrace.handoff import RUN_ENDED, TRY_DIED, Errand, TaskError, TaskResult
 from headrace.store import (
     NewErrand,
     News,
+    ask_for_errands,
     claim_errands,
     delete_run,
     end_errand,
@@ -26,7 +27,8 @@ FAILED = TaskError(type="ValueError", message="boom")
 
 def claim(bench: Bench, agent_id: int, queues=("default",), limit=10, attempt_id=None):
     with bench.store.begin() as tx:
-        return claim_errands(tx, agent_id, queues, limit, bench.now, None if attempt_id is None else {attempt_id})
+        asked = ask_for_errands(tx, queues, limit, bench.now, None if attempt_id is None else {attempt_id})
+        return claim_errands(tx, agent_id, asked, bench.now)
 
 
 def end(bench: Bench, claimed, outcome="success", log=None, **fields) -> bool:

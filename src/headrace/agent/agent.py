@@ -86,6 +86,8 @@ class Agent:
         self._unreported: list[Report] = []
         self._ahead = Ahead(options.slots)
         self._must_look = threading.Event()
+        self._must_look_for_inline = threading.Event()
+        self._has_room = True
         self._must_check = threading.Event()
         self._stop = threading.Event()
         self._is_draining = False
@@ -113,10 +115,11 @@ class Agent:
         """Announce the agent and begin to renew its lease; otherwise whoever moves its clock calls `renew`."""
         self._register()
         self._store.wakeups.subscribe(self._look, News.WORK)
+        self._store.wakeups.subscribe(self._look_for_inline, News.INLINE)
         self._store.wakeups.subscribe(self.wake, News.STOP)
         if renews_by_itself:
             self._lease.start(self.wake)
-        self._must_look.set()
+        self._look_again()
 
     @property
     def id(self) -> int:
@@ -131,10 +134,17 @@ class Agent:
     def wake(self) -> None:
         """Have the next step look for work and for tasks to be stopped. Any thread may call it."""
         self._must_check.set()
-        self._look()
+        self._must_look.set()
+        self._look_for_inline()
 
     def _look(self) -> None:
+        """There are tasks for a free slot. Without one, the next result is soon enough to look for them."""
         self._must_look.set()
+        if self._has_room:
+            self._executor.wake()
+
+    def _look_for_inline(self) -> None:
+        self._must_look_for_inline.set()
         self._executor.wake()
 
     def serve(self, attempt_id: int) -> None:
@@ -173,8 +183,7 @@ class Agent:
             self._begin_anew()
         elif not self._lease.is_safe:
             self._stop_everything()
-        has_work = self._must_look.is_set() or bool(self._unreported)
-        wait = 0.0 if has_work else min(timeout_seconds, self._patience(), self._next_look())
+        wait = 0.0 if self._has_work() else min(timeout_seconds, self._patience(), self._next_look())
         results = [*self._inline.poll(0.0), *self._executor.poll(wait)]
         if results:
             results += self._gathering.more(len(results), len(self._running) - len(results))
@@ -182,15 +191,13 @@ class Agent:
         if self._patience() == 0.0:
             self._cancel(self._executor.waiting())
         self._unreported += [self._report(result) for result in results if self._is_awaited(result)]
-        must_look = self._must_look.is_set()
-        self._must_look.clear()
         try:
-            return self._commit_and_claim(must_look)
+            return self._commit_and_claim()
         except StoreError as error:
             # Nothing is lost: the reports stay here and the claim is made again.
             tick_failed("agent")
             RESULTS_WAITING.set(len(self._unreported))
-            self._must_look.set()
+            self._look_again()
             self._must_check.set()
             self._may_hold_unknown = True
             self._stop.wait(self._store.outage.met(error, self._options.retry_seconds))
@@ -200,6 +207,11 @@ class Agent:
             _log.exception("could not commit %d results at once; each is tried alone", len(self._unreported))
             return self._commit_one_by_one()
 
+    def _has_work(self) -> bool:
+        """Whether there is something to do before the next result is there."""
+        can_look = self._must_look.is_set() and self._has_room
+        return can_look or self._must_look_for_inline.is_set() or bool(self._unreported)
+
     def _patience(self) -> float:
         """For how many seconds what was taken ahead may still wait for a slot before it is handed back."""
         return self._ahead.seconds_left(self._executor.waiting(), self._seconds())
@@ -208,9 +220,13 @@ class Agent:
         """What frees a limit may be another agent's, which has other queues or no slot to take what waited for it."""
         return _HELD_UP_SECONDS if self._exchange.is_held_up and self._free_slots() else float("inf")
 
-    def _commit_and_claim(self, must_look: bool) -> int:
-        if must_look:
+    def _commit_and_claim(self) -> int:
+        if self._must_look.is_set() and self._room() > 0:
+            self._must_look.clear()
             self._errands.expect()
+        # Without results this is a look from time to time, which finds what a lost wake-up has missed.
+        looks_for_inline = self._must_look_for_inline.is_set() or not self._unreported
+        self._must_look_for_inline.clear()
         if self._must_check.is_set():
             self._must_check.clear()
             self._stop_what_must_stop()
@@ -218,7 +234,7 @@ class Agent:
             self._hand_back_unknown()
         reports, began = self._unreported, time.perf_counter()
         committed, requests = self._store.transact(
-            lambda tx: self._exchange.transact(tx, self._now(), reports, self._taker())
+            lambda tx: self._exchange.transact(tx, self._now(), reports, self._taker(looks_for_inline))
         )
         self._unreported = self._unreported[len(reports) :]
         self._gathering.took(time.perf_counter() - began)
@@ -229,6 +245,7 @@ class Agent:
             STALE_RESULTS.add()
             _log.info("task %d: a stale result changed nothing", report.result.task_id)
         self._submit(requests)
+        self._has_room = self._room() > 0
         AGENT_SLOTS_USED.set(len(self._running) - len(self._executor.waiting()))
         RESULTS_WAITING.set(len(self._unreported))
         self._gathering.ended()
@@ -240,21 +257,28 @@ class Agent:
         """What was committed may be what tasks of later runs wait for."""
         self._store.transact(lambda tx: follow_past(tx, self._now()))
         self._exchange.has_nudged = False
+        self._look_again()
+
+    def _look_again(self) -> None:
+        self._has_room = True
         self._must_look.set()
+        self._must_look_for_inline.set()
 
     def _commit_one_by_one(self) -> int:
         committed, self._unreported = self._one_by_one.commit(self._unreported)
         # What was dropped is still held by this agent; it is handed back and tried again, a few times.
         self._may_hold_unknown = True
-        self._must_look.set()
+        self._look_again()
         self._stop.wait(self._options.retry_seconds)
         return committed
 
-    def _taker(self) -> Taker:
+    def _taker(self, looks_for_inline: bool) -> Taker:
         may_take = self._lease.is_safe and not self._is_draining and self._undead.isdisjoint(self._running)
-        free = self._free_slots()
-        room = free + self._ahead.room(self._executor.waiting())
-        return Taker(self.id, self._attempts, may_take, free, room)
+        return Taker(self.id, self._attempts, may_take, self._free_slots(), self._room(), looks_for_inline)
+
+    def _room(self) -> int:
+        """How many tasks may be taken, with those ahead of a slot."""
+        return self._free_slots() + self._ahead.room(self._executor.waiting())
 
     def _free_slots(self) -> int:
         return max(0, min(self._executor.free_slots(), self._options.slots - len(self._running)))
@@ -269,7 +293,7 @@ class Agent:
         self._running.update(((request.task_id, request.fence), request) for request in requests)
         if inline:
             self._inline.submit(inline)
-            self._must_look.set()
+            self._must_look_for_inline.set()
         if others:
             placed = self._placed(others)
             self._ahead.submitted(((one.task_id, one.fence) for one in placed), self._seconds())

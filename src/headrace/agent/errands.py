@@ -14,10 +14,12 @@ from headrace.logs import log_folder, log_name
 from headrace.store import (
     ClaimedErrand,
     Definitions,
+    Reply,
     Report,
     Requests,
     RunGraph,
     Transaction,
+    ask_for_errands,
     claim_errands,
     end_errand,
     held_errands,
@@ -32,19 +34,28 @@ class Errands:
         self._logs_root = logs_root
         self._options = options
         self._may_be_there = True
+        self._asked: Reply | None = None
 
     def expect(self) -> None:
         """Somebody may have written errands: the next claim looks."""
         self._may_be_there = True
 
+    def ask(self, tx: Transaction, now: int, limit: int, attempts: Collection[int] | None) -> None:
+        """Ask for errands for up to `limit` free slots; with `attempts` only of these."""
+        self._asked = None
+        if self._may_be_there and limit > 0:
+            self._asked = ask_for_errands(tx, self._options.queues, limit, now, attempts)
+
     def claim(
         self, tx: Transaction, graph: RunGraph, agent_id: int, limit: int, attempts: Collection[int] | None
     ) -> list[TaskRequest]:
-        """Take errands for up to `limit` free slots; with `attempts` only of these."""
-        self._may_be_there = self._may_be_there or graph.has_sent_errands
-        if not self._may_be_there or limit <= 0:
+        """Take what was asked for; once more, if the transaction itself has left some."""
+        if graph.has_sent_errands:
+            self.expect()
+            self.ask(tx, graph.now, limit, attempts)
+        if self._asked is None:
             return []
-        claimed = claim_errands(tx, agent_id, self._options.queues, limit, graph.now, attempts)
+        claimed = claim_errands(tx, agent_id, self._asked, graph.now)
         self._may_be_there = len(claimed) == limit
         return [self._request(tx, one) for one in claimed]
 

@@ -41,6 +41,8 @@ class Taker(NamedTuple):
     """So many errands, and …"""
     room: int
     """… so many tasks, with those that are taken ahead of a slot."""
+    looks_for_inline: bool
+    """Whether tasks without code may wait in the queue."""
 
 
 class Exchange:
@@ -74,7 +76,7 @@ class Exchange:
         self._errands.record(tx, [one for one in reports if is_errand(one.result.task_id)], now)
         tries = [one for one in reports if not is_errand(one.result.task_id)]
         claiming = Claiming(tx, graph, taker.agent_id, taker.attempts)
-        ask = partial(self._ask, claiming, taker.room, bool(tries)) if taker.may_take else _ask_nothing
+        ask = partial(self._ask, tx, claiming, taker, now, bool(tries)) if taker.may_take else _ask_nothing
         committed = self._apply(tx, graph, tries, ask)
         if graph.has_unsent_errands:
             graph.flush()
@@ -87,6 +89,7 @@ class Exchange:
             tell_of(tx, graph, refused=claiming.refused)
         self.is_held_up = bool(claiming.refused)
         tx.after_commit += [partial(_note_lag, task, now) for task, _ in claims]
+        self._requests.learn_runs(tx, graph, (task.attempt_id for task, _ in claims))
         requests = self._requests.build(tx, claims, self._log_paths(tx, claims), self._options.kill_grace_seconds)
         return committed, [*errands, *requests]
 
@@ -108,13 +111,14 @@ class Exchange:
             tx.after_commit.append(partial(self._on_run_ended, attempt.run_id))
         start_in_place_of(tx, graph, ended)
 
-    def _ask(self, claiming: Claiming, room: int, is_likely: bool) -> None:
+    def _ask(self, tx: Transaction, claiming: Claiming, taker: Taker, now: int, is_likely: bool) -> None:
         for queue in self._options.queues:
-            if room > 0:
-                claiming.ask(queue, room, is_likely=is_likely)
+            if taker.room > 0:
+                claiming.ask(queue, taker.room, is_likely=is_likely)
         # Asked for only when it may be there: most workflows have no task without code that waits in the queue.
-        if self._had_inline or not is_likely:
+        if self._had_inline or taker.looks_for_inline:
             claiming.ask(INLINE_QUEUE, INLINE_BATCH)
+        self._errands.ask(tx, now, taker.free_slots, taker.attempts)
 
     def _claim_errands(self, tx: Transaction, graph: RunGraph, taker: Taker) -> list[TaskRequest]:
         return self._errands.claim(tx, graph, taker.agent_id, taker.free_slots, taker.attempts)

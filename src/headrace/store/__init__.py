@@ -71,7 +71,7 @@ from headrace.store.backfills import (
     set_backfill_paused,
 )
 from headrace.store.claims import Claim, Claiming, claim_tasks
-from headrace.store.database import Database, Transaction
+from headrace.store.database import Database, Reply, Transaction
 from headrace.store.deadline_reading import MissRow, list_misses
 from headrace.store.deadlines import note_sent, serve_due_deadlines
 from headrace.store.definitions import Definitions, Version
@@ -80,6 +80,7 @@ from headrace.store.errand_reading import ErrandRow, list_errands
 from headrace.store.errands import (
     ClaimedErrand,
     NewErrand,
+    ask_for_errands,
     claim_errands,
     end_errand,
     has_lost_errands,
@@ -326,6 +327,7 @@ __all__ = [
     "ProjectRow",
     "QuestionRow",
     "QueuedEvent",
+    "Reply",
     "Report",
     "Requests",
     "Rescued",
@@ -355,6 +357,7 @@ __all__ = [
     "answer_question",
     "apply_results",
     "archive_content",
+    "ask_for_errands",
     "asset_names",
     "asset_owner",
     "asset_uses",

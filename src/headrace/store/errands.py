@@ -9,7 +9,7 @@ import msgspec
 
 from headrace.handoff import Errand, TaskError, TaskResult
 from headrace.state import Attempt
-from headrace.store.database import Transaction
+from headrace.store.database import Reply, Transaction
 from headrace.store.news import News
 from headrace.store.sql import Sql
 
@@ -122,12 +122,17 @@ def explained(tx: Transaction, attempt: Attempt, new: NewErrand) -> NewErrand:
     return new
 
 
-def claim_errands(
-    tx: Transaction, agent_id: int, queues: Sequence[str], limit: int, now: int, attempts: Collection[int] | None = None
-) -> list[ClaimedErrand]:
-    """Take up to `limit` errands under the agent's lease, of its queues or of certain attempts."""
+def ask_for_errands(
+    tx: Transaction, queues: Sequence[str], limit: int, now: int, attempts: Collection[int] | None = None
+) -> Reply:
+    """Ask for up to `limit` errands, of these queues or of certain attempts, which nobody else can take then."""
     parameters = {"now": now, "queues": list(queues), "limit": limit, "attempts": sorted(attempts or ())}
-    rows = tx.run(CANDIDATES if attempts is None else CANDIDATES_OF_ATTEMPTS, parameters)
+    return tx.ask(CANDIDATES if attempts is None else CANDIDATES_OF_ATTEMPTS, parameters)
+
+
+def claim_errands(tx: Transaction, agent_id: int, asked: Reply, now: int) -> list[ClaimedErrand]:
+    """Take those errands under the agent's lease."""
+    rows = asked.rows()
     if not rows:
         return []
     taken = tx.run(TAKE, {"ids": [row[0] for row in rows], "agent_id": agent_id, "now": now})

@@ -9,7 +9,7 @@ class News(IntFlag):
     """May be joined; most commits that are news at all are of every kind."""
 
     WORK = 1
-    """Tasks or errands that an agent may take."""
+    """Tasks or errands that an agent with a free slot may take."""
     STOP = 2
     """Something that runs somewhere is not to go on."""
     PLANS = 4
@@ -19,7 +19,9 @@ class News(IntFlag):
     may wait for all that belongs to a run."""
     TRIGGERS = 16
     """Triggers that a triggerer may run, or is to run no more."""
-    ALL = WORK | STOP | PLANS | ENDS | TRIGGERS
+    INLINE = 32
+    """Tasks without code, which need no slot."""
+    ALL = WORK | STOP | PLANS | ENDS | TRIGGERS | INLINE
 
 
 NOTHING = News(0)

@@ -17,26 +17,13 @@ from headrace.store.claims import Claim
 from headrace.store.database import Transaction
 from headrace.store.definitions import Definitions, Version
 from headrace.store.elements import Elements
+from headrace.store.run_facts import FACTS, RunFacts
+from headrace.store.run_graph import RunGraph
 from headrace.store.sql import Sql
 
-RUN_OF_ATTEMPT = Sql(
-    """
-    SELECT run.id, run.key, run.type, run.logical_at, run.interval_start, run.interval_end, run.run_after, run.params,
-           run.partition_key, run.partition_at, attempt.plan, attempt.number, attempt.name, attempt.created_at,
-           attempt.started_at, attempt.workflow_version_id, workflow.name
-    FROM attempt JOIN run ON run.id = attempt.run_id JOIN workflow ON workflow.id = run.workflow_id
-    WHERE attempt.id = :id
-    """
+FACTS_OF_ATTEMPTS = Sql(
+    f"SELECT attempt.id, {FACTS} FROM attempt JOIN run ON run.id = attempt.run_id WHERE attempt.id IN :ids[]"
 )
-# `unique_at` has an index together with the workflow; workflows that allow several runs for a time have no such order.
-PREVIOUS_RUN = Sql(
-    """
-    SELECT earlier.unique_at FROM run AS earlier JOIN run AS present ON present.workflow_id = earlier.workflow_id
-    WHERE present.id = :run_id AND earlier.unique_at < :logical_at AND earlier.type IN ('scheduled', 'backfill')
-    ORDER BY earlier.unique_at DESC LIMIT 1
-    """
-)
-_OF_THE_SCHEDULE = ("scheduled", "backfill")
 SKELETON = Sql(
     """
     SELECT task.id, task.parent_id, edge.upstream_id
@@ -93,12 +80,27 @@ class Requests:
 
     def run(self, tx: Transaction, attempt_id: int) -> RunInfo:
         """The run of an attempt."""
-        known = self._runs.get(attempt_id)
-        if known is None:
-            known = self._runs[attempt_id] = _load_run(tx, attempt_id)
-            while len(self._runs) > self._limit:
-                self._runs.popitem(last=False)
-        return known
+        if attempt_id not in self._runs:
+            self._ask_for_runs(tx, [attempt_id])
+        return self._runs[attempt_id]
+
+    def learn_runs(self, tx: Transaction, graph: RunGraph, attempt_ids: Iterable[int]) -> None:
+        """Have runs at hand that are wanted soon: one question for all that neither this nor the graph knows of."""
+        _shorten(self._runs, self._limit)
+        missing = []
+        for attempt_id in sorted(set(attempt_ids) - self._runs.keys()):
+            facts = graph.facts(attempt_id)
+            if facts is not None:
+                self._runs[attempt_id] = _run_info(tx, attempt_id, facts)
+            else:
+                missing.append(attempt_id)
+        if missing:
+            self._ask_for_runs(tx, missing)
+
+    def _ask_for_runs(self, tx: Transaction, attempt_ids: Sequence[int]) -> None:
+        _shorten(self._runs, self._limit)
+        for attempt_id, *facts in tx.run(FACTS_OF_ATTEMPTS, {"ids": list(attempt_ids)}):
+            self._runs[attempt_id] = _run_info(tx, attempt_id, RunFacts(*facts))
 
     def _elements(self, tx: Transaction, tasks: Sequence[Task]) -> dict[int, dict[str, msgspec.Raw]]:
         """What each instance is mapped over, in the common case of a single result: one question for all of them."""
@@ -215,32 +217,29 @@ def _shorten(cache: OrderedDict[Any, Any], limit: int) -> None:
         cache.popitem(last=False)
 
 
-def _load_run(tx: Transaction, attempt_id: int) -> RunInfo:
-    ((*row, version_id, workflow_name),) = tx.run(RUN_OF_ATTEMPT, {"id": attempt_id})
-    run_id, key, type_, logical, start, end, run_after, params, partition, partition_at, *row = row
-    plan, number, name, created_at, started_at = row
-    version = tx.shared(Definitions).version(tx, version_id)
+def _run_info(tx: Transaction, attempt_id: int, facts: RunFacts) -> RunInfo:
+    version = tx.shared(Definitions).version(tx, facts.version_id)
     context = RunContext(
         project=version.project_name,
         project_id=version.project_id,
-        workflow=workflow_name,
-        run_id=run_id,
-        run_key=key,
-        run_type=type_,
+        workflow=facts.workflow,
+        run_id=facts.run_id,
+        run_key=facts.key,
+        run_type=facts.type,
         attempt_id=attempt_id,
-        attempt_number=number,
-        attempt_name=name,
-        created_at=_instant(created_at),
-        logical_time=_instant(logical),
-        previous_time=_previous_time(tx, run_id, type_, logical),
-        interval_start=_instant(start),
-        interval_end=_instant(end),
-        run_after=_instant(run_after),
-        started_at=_instant(started_at),
+        attempt_number=facts.number,
+        attempt_name=facts.name,
+        created_at=_instant(facts.created_at),
+        logical_time=_instant(facts.logical_at),
+        previous_time=_instant(facts.previous_at),
+        interval_start=_instant(facts.interval_start),
+        interval_end=_instant(facts.interval_end),
+        run_after=_instant(facts.run_after),
+        started_at=_instant(facts.started_at),
         timezone=version.workflow.timezone,
-        params=plan_from_json(plan).params_over(msgspec.json.decode(params)),
-        partition_key=partition,
-        partition_time=_instant(partition_at),
+        params=plan_from_json(facts.plan).params_over(msgspec.json.decode(facts.params)),
+        partition_key=facts.partition_key,
+        partition_time=_instant(facts.partition_at),
     )
     source = Source(
         root=version.project_root,
@@ -249,14 +248,8 @@ def _load_run(tx: Transaction, attempt_id: int) -> RunInfo:
         revision=version.revision_digest,
         archive=version.archive_digest,
     )
-    return RunInfo(context, source, version_id, version, any(node.export for node in version.workflow.nodes))
-
-
-def _previous_time(tx: Transaction, run_id: int, type_: str, logical_at: int | None) -> Any:
-    if type_ not in _OF_THE_SCHEDULE or logical_at is None:
-        return None
-    rows = tx.run(PREVIOUS_RUN, {"run_id": run_id, "logical_at": logical_at})
-    return _instant(rows[0][0]) if rows else None
+    is_layered = any(node.export for node in version.workflow.nodes)
+    return RunInfo(context, source, facts.version_id, version, is_layered)
 
 
 def _instant(micros: int | None) -> Any:

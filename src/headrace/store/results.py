@@ -181,8 +181,11 @@ def tell_of(
     `outcomes` are those in which nobody took care yet of what waits for a run to end, `refused` the tasks that nobody
     can take at present.
     """
-    if any(task.id not in refused for task in graph.scheduled()):
+    left = [task for task in graph.scheduled() if task.id not in refused]
+    if any(task.queue != INLINE_QUEUE for task in left):
         tx.tell(News.WORK)
+    if any(task.queue == INLINE_QUEUE for task in left):
+        tx.tell(News.INLINE)
     if graph.has_timers:
         tx.tell(News.PLANS)
     if any(one.ended_attempts for one in outcomes):

@@ -38,6 +38,7 @@ from headrace.store.pausing import pause_after_failures
 from headrace.store.question_rows import close_questions, insert_questions
 from headrace.store.resuming import find_carried_over
 from headrace.store.run_endings import RunEndings
+from headrace.store.run_facts import RunFacts
 from headrace.store.sql import Sql
 from headrace.store.task_rows import SELECTED, insert_events, insert_tasks, to_task, update_tasks
 from headrace.store.trigger_rows import insert_triggers, release_triggers
@@ -144,6 +145,7 @@ class RunGraph:
         self._now = now
         self._attempts: dict[int, Attempt] = {}
         self._plans: dict[int, str | None] = {}
+        self._facts: dict[int, RunFacts] = {}
         self._terms: dict[int, Terms] = {}
         self._with_stores: set[int] = set()
         self._scheduled: dict[int, None] = {}
@@ -165,6 +167,7 @@ class RunGraph:
         self._released: list[Event] = []
         self._downstream: dict[int, list[Link]] = {}
         self._children: dict[int, list[int]] = {}
+        self._expected_ids: Reply | None = None
 
     @property
     def now(self) -> int:
@@ -204,6 +207,11 @@ class RunGraph:
     def plan(self, attempt_id: int) -> AttemptPlan:
         """What was asked for when the attempt was made."""
         return plan_from_json(self._plans.get(attempt_id))
+
+    def facts(self, attempt_id: int) -> RunFacts | None:
+        """What tasks are told of their run, if it was read when the attempt was locked."""
+        facts = self._facts.get(attempt_id)
+        return None if facts is None else facts._replace(started_at=self._attempts[attempt_id].started_at)
 
     def terms(self, attempt_id: int) -> Terms | None:
         """On which the tasks of an attempt that was locked may be claimed."""
@@ -260,8 +268,10 @@ class RunGraph:
     def _ask_to_lock(self, attempt_ids: Iterable[int]) -> Reply:
         return self._tx.ask(LOCK_ATTEMPTS, {"ids": sorted(set(attempt_ids) - self._attempts.keys())})
 
-    def take_locked(self, row: Sequence[Any]) -> None:
-        """The LOCKED of an attempt that the transaction has locked itself."""
+    def take_locked(self, row: Sequence[Any], facts: RunFacts | None = None) -> None:
+        """The LOCKED of an attempt that the transaction has locked itself, with what else was read of its run."""
+        if facts is not None:
+            self._facts[row[0]] = facts
         if row[0] not in self._attempts:
             self._attempts[row[0]] = Attempt(*row[:_OF_ATTEMPT])
             self._plans[row[0]] = row[_OF_ATTEMPT]
@@ -386,11 +396,20 @@ class RunGraph:
             found[one.origin_id] = (one.origin_id, count + 1, length, max(map_index, one.map_index))
         return found
 
+    def expect_new_ids(self, count: int) -> None:
+        """About so many ids will be wanted: they travel with the next answers. Those that are not are left out."""
+        if self._tx.dialect == "postgres":
+            self._expected_ids = self._tx.ask(NEW_IDS_POSTGRES, {"count": count})
+
     def new_ids(self, count: int) -> Sequence[int]:
         if count == 0:
             return ()
         if self._tx.dialect == "postgres":
-            return [row[0] for row in self._tx.run(NEW_IDS_POSTGRES, {"count": count})]
+            expected, self._expected_ids = self._expected_ids, None
+            ids = [row[0] for row in expected.rows()[:count]] if expected is not None else []
+            if len(ids) < count:
+                ids += [row[0] for row in self._tx.run(NEW_IDS_POSTGRES, {"count": count - len(ids)})]
+            return ids
         # SQLite has no sequences; its one writer makes a counter row as good.
         ((following,),) = self._tx.run(NEW_IDS_SQLITE, {"count": count})
         return range(following - count, following)

@@ -20,6 +20,7 @@ from headrace.store.deadline_rows import look_at_passed, renew_for_clearing
 from headrace.store.definitions import Definitions
 from headrace.store.news import News
 from headrace.store.results import Committed, settle_and_flush, tell_of
+from headrace.store.run_facts import FACTS, RunFacts
 from headrace.store.run_graph import LOCKED, RunGraph
 from headrace.store.sql import Sql
 
@@ -29,10 +30,11 @@ _RUNNING = f"""
       AND coalesce(run.backfill_id, 0) = :backfill_id AND NOT (run.id IN :ended[])
     """
 RUNNING_RUNS = Sql(_RUNNING)
-# How many are running is asked of the database only where it matters, and once however many are found.
+# How many are running is asked of the database only where it matters, and once however many are found. Who starts a run
+# often takes its first task at once, and so is told what tasks are told of it.
 STARTABLE = Sql(
     f"""
-    SELECT run.type, run.run_after, CASE WHEN attempt.max_active_runs IS NULL THEN 0 ELSE ({_RUNNING}) END, {LOCKED}
+    SELECT CASE WHEN attempt.max_active_runs IS NULL THEN 0 ELSE ({_RUNNING}) END, {FACTS}, {LOCKED}
     FROM attempt JOIN run ON run.id = attempt.run_id
     WHERE run.workflow_id = :workflow_id AND {IS_QUEUED} AND attempt.state = 'queued'
       AND coalesce(run.backfill_id, 0) = 0 AND coalesce(run.backfill_order, 0) = 0 AND run.run_after <= :now
@@ -53,6 +55,11 @@ SET_TIMEOUT = Sql("UPDATE attempt SET timeout_at = :timeout_at WHERE id = :id")
 BACKFILL_OF_RUN = Sql("SELECT coalesce(backfill_id, 0) FROM run WHERE id = :run_id")
 TIME_OF_RUN = Sql("SELECT logical_at, type FROM run WHERE id = :run_id")
 LATEST_ATTEMPT = Sql("SELECT max(id) FROM attempt WHERE run_id = :run_id")
+
+
+_FACTS = len(RunFacts._fields)
+_MOST_EXPECTED_IDS = 1000
+"""Large runs take so long that a trip for their ids does not matter."""
 
 
 class _Lane(NamedTuple):
@@ -99,6 +106,7 @@ def start_in_place_of(tx: Transaction, graph: RunGraph, ended: Sequence[Attempt]
         return
     if graph.may_decide_by_past:
         graph.flush()
+    graph.expect_new_ids(min(sum(len(graph.workflow(attempt.id).nodes) for attempt in ended), _MOST_EXPECTED_IDS))
     advance = _start_queued(tx, graph, places, [attempt.run_id for attempt in ended])
     if advance is not None:
         advance.settle()
@@ -145,10 +153,13 @@ def _lanes(tx: Transaction, graph: RunGraph, most: Mapping[int, int], ended_run_
 def _due_lanes(tx: Transaction, graph: RunGraph, startable: Reply) -> list[_Lane]:
     """Of no backfill: one at most."""
     rows = startable.rows()
-    for type_, run_after, _, *attempt in rows:
-        graph.take_locked(attempt)
-        tx.after_commit.append(partial(_note_lag, graph.attempt(attempt[0]), type_, run_after))
-    return [_Lane([row[3] for row in rows], rows[0][2])] if rows else []
+    attempt_ids = []
+    for _, *row in rows:
+        facts, locked = RunFacts(*row[:_FACTS]), row[_FACTS:]
+        graph.take_locked(locked, facts)
+        tx.after_commit.append(partial(_note_lag, graph.attempt(locked[0]), facts))
+        attempt_ids.append(locked[0])
+    return [_Lane(attempt_ids, rows[0][0])] if rows else []
 
 
 def _backfill_lanes(
@@ -164,10 +175,10 @@ def _lane_key(workflow_id: int, backfill_id: int, ended_run_ids: Sequence[int] =
     return {"workflow_id": workflow_id, "backfill_id": backfill_id, "ended": list(ended_run_ids)}
 
 
-def _note_lag(attempt: Attempt, type_: str, run_after: int) -> None:
+def _note_lag(attempt: Attempt, facts: RunFacts) -> None:
     """How late a run was, if there was room for it."""
     if attempt.started_at is not None:
-        RUN_LAG.observe((attempt.started_at - run_after) / 1e6, type_)
+        RUN_LAG.observe((attempt.started_at - facts.run_after) / 1e6, facts.type)
 
 
 def start_attempt(tx: Transaction, attempt_id: int, now: int) -> Committed:

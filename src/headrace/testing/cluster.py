@@ -18,7 +18,6 @@ from headrace.scheduler import Beat
 from headrace.state import State
 from headrace.store import (
     Database,
-    News,
     Report,
     RunGraph,
     Transaction,
@@ -296,9 +295,9 @@ class Cluster:
             self._wakes.expect_none(untold, node.name)
         last = {event.task_id: event.after for event in events if event.task_id is not None}
         scheduled = [task_id for task_id, state in last.items() if state == State.SCHEDULED]
-        if scheduled and News.WORK not in news:
+        if scheduled:
             others = [one.agent.id for one in self.agents if one is not node and one.agent and one.is_started]
-            self._wakes.expect_no_work(scheduled, others, self.now, node.name)
+            self._wakes.expect_no_work(news, scheduled, others, self.now, node.name)
 
     def _die(self, node: Node) -> None:
         if node not in self._busy:

@@ -12,6 +12,7 @@ from headrace.testing.recounting import Violation
 IS_LIMIT_OF_TRY = Sql("SELECT 1 FROM task WHERE due_at = :at AND agent_id IS NOT NULL LIMIT 1")
 _NOTHING = Outlook(None, False, False)
 _ALL = 1000
+_TOLD_BY = {"default": News.WORK, INLINE_QUEUE: News.INLINE}
 
 
 class WakeCheck:
@@ -47,19 +48,22 @@ class WakeCheck:
         if untold is not None:
             raise Violation(f"{who} made work for schedulers and told none of them: {untold}")
 
-    def expect_no_work(self, scheduled: Collection[int], agent_ids: Sequence[int], now: int, who: str) -> None:
-        """Raise a Violation if one of these agents could take one of the tasks that a commit has left for others."""
-        for agent_id in agent_ids:
-            found = sorted(set(scheduled).intersection(self._claimable(agent_id, now)))
+    def expect_no_work(
+        self, news: News, scheduled: Collection[int], agent_ids: Sequence[int], now: int, who: str
+    ) -> None:
+        """Raise a Violation if one of these agents could take one of the tasks that a commit has left untold."""
+        untold = [queue for queue, kind in _TOLD_BY.items() if kind not in news]
+        for agent_id in agent_ids if untold else ():
+            found = sorted(set(scheduled).intersection(self._claimable(agent_id, untold, now)))
             if found:
                 raise Violation(f"{who} left tasks {found} for agent {agent_id} to take and told no agent")
 
-    def _claimable(self, agent_id: int, now: int) -> list[int]:
-        """What an agent would get that takes all it can, within every limit."""
+    def _claimable(self, agent_id: int, queues: Sequence[str], now: int) -> list[int]:
+        """What an agent would get of these queues that takes all it can, within every limit."""
         claimable: list[int] = []
         try:
             with self._database.begin() as tx:
-                for queue in ("default", INLINE_QUEUE):
+                for queue in queues:
                     claims = claim_tasks(tx, RunGraph(tx, now), agent_id, queue, _ALL)
                     claimable += [claim.task.id for claim in claims]
                 raise _OnlyAsked
