@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
+import pytest
+
 DAG = """
     import os, signal
     from datetime import timedelta
@@ -24,6 +29,19 @@ DAG = """
             os.kill(os.getpid(), signal.SIGKILL)
         killed()
 """
+
+CALLED = """
+    import os, signal, time
+    from airflow.sdk import DAG, task
+
+    def tell(context):
+        {what}
+
+    with DAG("flow", schedule=None, on_success_callback=tell):
+        task(lambda: None, task_id="quick")()
+"""
+HOPELESS = CALLED.format(what="os.kill(os.getpid(), signal.SIGKILL)")
+ENDLESS = CALLED.format(what="open(os.environ['READY'], 'w').write('called'); time.sleep(600)")
 
 
 def test_a_killed_process_is_told_by_errands_before_the_command_ends(headrace):
@@ -61,3 +79,32 @@ def test_a_run_that_a_task_has_started_calls_back_before_the_command_ends(headra
     assert done.returncode == 0, done.err
     told = (headrace.folder / "flows" / "told.txt").read_text().split()
     assert sorted(told) == ["flow", "other"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+def test_the_first_signal_ends_a_command_that_waits_for_a_callback_which_nobody_can_run(headrace, number):
+    file = headrace.write("flow.py", HOPELESS)
+    process = headrace.start("run", file, "--json")
+    for line in process.stderr:
+        if "success" in line:
+            break
+    while [(one["state"], one["tries"]) for one in headrace.json("errands")[0]["errands"]] != [("waiting", 1)]:
+        assert process.poll() is None
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert '"state": "success"' in out
+    assert "stopped with 1 callback undone\nhint: `headrace errands 1`" in err
+
+
+def test_the_first_signal_stops_a_callback_that_does_not_end(headrace):
+    ready = headrace.folder / "ready"
+    os.mkfifo(ready)
+    process = headrace.start("run", headrace.write("flow.py", ENDLESS), READY=str(ready))
+    assert ready.read_text() == "called"
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "stopped with 1 callback undone" in err
+    listed, _ = headrace.json("errands")
+    assert [(one["state"], one["tries"]) for one in listed["errands"]] == [("waiting", 0)]

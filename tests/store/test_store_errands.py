@@ -12,10 +12,10 @@ from headrace.store import (
     News,
     ask_for_errands,
     claim_errands,
+    count_open_errands,
     delete_run,
     end_errand,
     expire_leases,
-    has_open_errands,
     list_errands,
     rescue_errands,
     run_logs,
@@ -118,7 +118,7 @@ def test_an_errand_that_is_done_is_closed_and_a_late_report_changes_nothing(benc
     assert not end(bench, claimed, "failed", error=FAILED)
     assert [row.state for row in rows(bench)] == ["done"]
     with bench.store.read() as tx:
-        assert not has_open_errands(tx, attempt_id)
+        assert not count_open_errands(tx, attempt_id)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_failed_errand_is_tried_three_times_with_growing_waits(bench):
     (row,) = rows(bench)
     assert (row.state, row.tries, row.error.message) == ("failed", 3, "boom")
     with bench.store.read() as tx:
-        assert not has_open_errands(tx, attempt_id)
+        assert not count_open_errands(tx, attempt_id)
 
 
 def test_what_user_code_did_wrong_is_not_tried_again(bench):

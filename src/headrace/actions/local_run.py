@@ -30,9 +30,9 @@ from headrace.store import (
     Transaction,
     add_missing_pools,
     cancel_attempt,
+    count_open_errands,
     ensure_project,
     get_run,
-    has_open_errands,
     list_tasks,
     save_asset_uses,
     save_file,
@@ -62,6 +62,7 @@ class LocalRun:
         self._isolation = isolation
         self._ended = threading.Event()
         self._must_end = threading.Event()
+        self._is_stopping = False
         self._failure: BaseException | None = None
         self._thread: threading.Thread | None = None
         self._wake: Any = lambda: None
@@ -126,9 +127,12 @@ class LocalRun:
         return is_ended
 
     def cancel(self) -> None:
-        """Stop the run cleanly; it has ended when `wait` says so."""
+        """Stop the run cleanly, and wait for no callback any more; it has ended when `wait` says so."""
         for run in [one for one in self._runs() if one.is_active]:
             self._parts.store.transact(partial(cancel_attempt, attempt_id=run.attempt_id, now=self._now()))
+        self._is_stopping = True
+        # A run that had ended before has no news of it.
+        self._wake()
 
     def adopt(self, run_id: int, attempt_id: int) -> None:
         """Work on a run that one of the run's own tasks has started, and do not end before it."""
@@ -171,6 +175,12 @@ class LocalRun:
             rows = list_tasks(tx, run.attempt_id) if run is not None else []
         return [task for task in rows if task.is_listed]
 
+    def undone_callbacks(self) -> int:
+        """How many callbacks of the run, and of those that its tasks have started, are still to be called."""
+        runs = self._runs()
+        with self._parts.store.read() as tx:
+            return sum(count_open_errands(tx, run.attempt_id) for run in runs)
+
     def why(self) -> list[Reason]:
         """What each task of the run waits for."""
         return why(self._parts.store, self._parts.clock, str(self.run_id)).reasons
@@ -207,7 +217,7 @@ class LocalRun:
         try:
             while not self._must_end.is_set():
                 try:
-                    if timekeeper.tick() and self._is_over():
+                    if (timekeeper.tick() or self._is_stopping) and self._is_over():
                         break
                 except StoreError as error:
                     self._must_end.wait(self.wait_seconds(error))
@@ -240,12 +250,11 @@ class LocalRun:
 
     def _is_over(self) -> bool:
         """Whether the run has ended, and with it what it started and what is to be called about it."""
-        runs = self._runs()
-        if any(run.is_active for run in runs):
+        if any(run.is_active for run in self._runs()):
             return False
-        # Callbacks are part of a run: somebody who runs one workflow has nobody else to run them.
-        with self._parts.store.read() as tx:
-            return not any(has_open_errands(tx, run.attempt_id) for run in runs)
+        # Callbacks are part of a run: somebody who runs one workflow has nobody else to run them. Somebody who stops it
+        # may do so because one of them cannot be run.
+        return self._is_stopping or not self.undone_callbacks()
 
     def _runs(self) -> list[RunRow]:
         """The run, and those that its tasks have started."""

@@ -42,7 +42,8 @@ _LOOK_SHARE = 20
 _STILL_SECONDS = 5.0
 """How long nothing may happen before somebody who waits is told why."""
 _WORKING = ("queued", "running", "restarting")
-_EXIT_CODES = {"success": 0, "canceled": 130}
+_INTERRUPTED = 130
+_EXIT_CODES = {"success": 0, "canceled": _INTERRUPTED}
 
 
 class Wish(NamedTuple):
@@ -75,7 +76,7 @@ class Interrupts:
         self.count += 1
         if self.count > 1:
             # The warm parents see their sockets close and kill every process below them.
-            os._exit(130)
+            os._exit(_INTERRUPTED)
 
 
 def run_to_end(settings: Settings, parsing: Parsing, warm: WarmStart, wish: Wish) -> int:
@@ -134,15 +135,17 @@ def _drive(
                 output.show_by(progress.say if sys.stdout.isatty() and sys.stderr.isatty() else None)
             _tell_carried_over(local, started, progress)
             _follow(local, progress, interrupts)
-            run, tasks = local.row(), local.tasks()
+            run, tasks, undone = local.row(), local.tasks(), local.undone_callbacks()
         finally:
             local.close()
     progress.end(run, tasks)
     _explain_failures(settings, run, tasks)
     _show_way_to_logs(settings, url, run, tasks)
+    if undone:
+        _tell_undone(settings, url, run, undone)
     if as_json:
         print_json(_summary(run, tasks))
-    return _EXIT_CODES.get(run.state, 1)
+    return _INTERRUPTED if undone else _EXIT_CODES.get(run.state, 1)
 
 
 def _tell_carried_over(local: LocalRun, run: RunRow, progress: Progress) -> None:
@@ -238,6 +241,12 @@ def _show_way_to_logs(settings: Settings, url: str | None, run: RunRow, tasks: l
             words = ["headrace", "logs", str(run.id), task.name, *_store_words(settings, url)]
             click.echo(f"logs: {shlex.join(words)}", err=True)
             return
+
+
+def _tell_undone(settings: Settings, url: str | None, run: RunRow, count: int) -> None:
+    what = "1 callback" if count == 1 else f"{count} callbacks"
+    words = ["headrace", "errands", str(run.id), *_store_words(settings, url)]
+    click.echo(f"stopped with {what} undone\nhint: `{shlex.join(words)}`", err=True)
 
 
 def _store_words(settings: Settings, url: str | None) -> list[str]:

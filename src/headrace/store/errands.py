@@ -69,7 +69,7 @@ LOST = Sql(
     WHERE agent.is_lost ORDER BY errand.id LIMIT :limit [[postgres: FOR UPDATE OF errand SKIP LOCKED]]
     """
 )
-IS_OPEN = Sql("SELECT 1 FROM errand WHERE attempt_id = :attempt_id AND state IN ('waiting', 'running') LIMIT 1")
+OPEN = Sql("SELECT count(*) FROM errand WHERE attempt_id = :attempt_id AND state IN ('waiting', 'running')")
 
 _EXPLAINING = {"success": ("success",), "timed_out": ("skipped", "canceled", "failed"), "failed": ("failed",)}
 
@@ -182,6 +182,7 @@ def rescue_errands(tx: Transaction, now: int, limit: int = 200) -> int:
     return len(rows)
 
 
-def has_open_errands(tx: Transaction, attempt_id: int) -> bool:
-    """Whether something is still to be done on behalf of an attempt."""
-    return bool(tx.run(IS_OPEN, {"attempt_id": attempt_id}))
+def count_open_errands(tx: Transaction, attempt_id: int) -> int:
+    """How much is still to be done on behalf of an attempt."""
+    ((count,),) = tx.run(OPEN, {"attempt_id": attempt_id})
+    return int(count)
