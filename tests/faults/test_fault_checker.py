@@ -11,9 +11,11 @@ from sqlalchemy import text
 
 from headrace.definition import Node, Retry, Workflow
 from headrace.handoff import TaskResult
+from headrace.store import list_events
 from headrace.testing import faults
 from headrace.testing.engine import START, Engine
 from headrace.testing.faults.checker import Schedule, check
+from headrace.testing.faults.history import History, offered_at
 from headrace.testing.faults.record import Line, Record
 
 FLOW = Workflow(
@@ -240,3 +242,17 @@ def test_a_try_that_ended_is_known_by_its_process(tmp_path):
     record = Record(tmp_path)
     ended, under_way = (line for line in record.lines() if line.what == "start")
     assert record.came_to_its_end(ended) and not record.came_to_its_end(under_way)
+
+
+def test_a_task_is_offered_again_when_the_store_schedules_it(story):
+    history = History.read(story.store)
+    (task,) = history.tasks_named("flow", "one", "first")
+    assert history.tasks_named("flow", str(task.attempt_id), "first") == [task]
+    story.tamper("UPDATE event SET at = id")
+    with story.store.read() as tx:
+        events = [one for one in list_events(tx, task.attempt_id) if one.task_id == task.id]
+    scheduled = [one.at for one in events if one.after == "scheduled"]
+    (failed_at,) = (one.at for one in events if one.after == "up_for_retry")
+    assert len(scheduled) == 2
+    assert offered_at(story.store, [task], failed_at) == scheduled[1]
+    assert offered_at(story.store, [task], scheduled[1]) is None

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from headrace.testing.faults.checker import Wrong
-from headrace.testing.faults.fault import Outcome
+from headrace.testing.faults.fault import Outcome, Recovery
 from headrace.testing.faults.record import Record, started_at
 from headrace.testing.faults.table import percentile, table
 
@@ -21,9 +21,17 @@ def test_percentiles_are_values_that_were_measured():
 
 def test_what_is_not_promised_is_shown_in_parentheses():
     overlap, loss = Wrong("overlapped", "two at once"), Wrong("lost", "one is gone")
-    outcome = Outcome("an agent is frozen", 3, 10, 90, [overlap, overlap, loss], [loss], [2.0, 3.0])
+    recoveries = [Recovery(2.0, 1.0), Recovery(3.0, 0.5), Recovery(1.5)]
+    outcome = Outcome("an agent is frozen", 3, 10, 90, [overlap, overlap, loss], [loss], recoveries)
     _, row = table([outcome]).splitlines()
-    assert row.split()[4:] == ["3", "10", "90", "1", "0", "0", "(2)", "0", "0", "2.00", "s", "3.00", "s", "FAILED"]
+    counts = ["3", "10", "90", "1", "0", "0", "(2)", "0", "0"]
+    assert row.split()[4:] == [*counts, "0.50/1.00", "s", "2.00/3.00", "s", "FAILED"]
+
+
+def test_what_was_not_measured_has_no_time():
+    burst = Outcome("many schedules are due", 1, 1, 1, [], [], [Recovery(2.0)])
+    _, *rows = table([burst, burst._replace(recoveries=[])]).splitlines()
+    assert [row.split()[13:] for row in rows] == [["-", "2.00/2.00", "s", "ok"], ["-", "-", "ok"]]
 
 
 def test_a_record_is_read_line_by_line(tmp_path):

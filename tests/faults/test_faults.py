@@ -41,6 +41,7 @@ def test_nothing_is_lost_whatever_happens(store, request):
         outcome = suffer(arena, faults, range(1))
         assert outcome.failures == [], arena.cluster.stderr()
         assert outcome.runs > 2 * len(faults) and outcome.recoveries
+        assert any(one.offered is not None for one in outcome.recoveries)
 
 
 @pytest.mark.long

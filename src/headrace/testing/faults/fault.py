@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from headrace.testing.faults.arena import Arena
 from headrace.testing.faults.checker import Kind, Wrong
-from headrace.testing.faults.history import History
+from headrace.testing.faults.history import History, offered_at
 from headrace.testing.faults.record import Line
 
 END_SECONDS = 90.0
@@ -61,6 +61,15 @@ class Fault:
     """What must hold besides, where nothing else goes wrong."""
 
 
+class Recovery(NamedTuple):
+    """How long something waited after a fault, in seconds."""
+
+    started: float
+    """Until its next try, or whatever was to happen, began."""
+    offered: float | None = None
+    """Until the store offered it to agents again. The rest is the wait for a slot, behind tasks of higher priority."""
+
+
 class Outcome(NamedTuple):
     """What came of faults in one arena."""
 
@@ -71,8 +80,7 @@ class Outcome(NamedTuple):
     wrongs: list[Wrong]
     failures: list[Wrong]
     """Those of them that break a promise."""
-    recoveries: list[float]
-    """Seconds from each interruption to the start of the next try."""
+    recoveries: list[Recovery]
 
     def count(self, kind: Kind) -> int:
         return Counter(wrong.kind for wrong in self.wrongs)[kind]
@@ -106,7 +114,7 @@ def conclude(arena: Arena, faults: Sequence[Fault], interrupted: Sequence[Interr
         len(history.executions),
         wrongs,
         [wrong for wrong in wrongs if wrong.kind not in allowed],
-        [seconds for one in interrupted for seconds in _recoveries(arena, one)],
+        [recovery for one in interrupted for recovery in _recoveries(arena, history, one)],
     )
 
 
@@ -124,8 +132,13 @@ def _surprises(arena: Arena) -> list[Wrong]:
     return [Wrong("illegal", f"{member.name} was surprised:\n{member.stderr}") for member in surprised]
 
 
-def _recoveries(arena: Arena, one: Interrupted) -> list[float]:
+def _recoveries(arena: Arena, history: History, one: Interrupted) -> Iterator[Recovery]:
+    yield from (Recovery(seconds) for seconds in one.waits)
     record = arena.load.record
-    ended = [line for line in one.lines if line.at and not record.came_to_its_end(line)]
-    starts = [record.next_start(line.name, one.at) for line in ended]
-    return [*one.waits, *(start - one.at for start in starts if start is not None)]
+    # The record is kept on the monotonic clock, the store goes by that of the machine.
+    fault_at = round((one.at + time.time() - time.monotonic()) * 1e6)
+    for line in one.lines:
+        start = record.next_start(line.name, one.at)
+        if line.at and start is not None and not record.came_to_its_end(line):
+            at = offered_at(arena.cluster.store, history.tasks_named(*line.name), fault_at)
+            yield Recovery(start - one.at, None if at is None else (at - fault_at) / 1e6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from headrace.store import Store
@@ -21,6 +22,12 @@ TASKS = Sql(
     """
 )
 EXECUTIONS = Sql("SELECT task_id, fence, try_number, state FROM try ORDER BY task_id, fence")
+OFFERED = Sql(
+    """
+    SELECT min(at) FROM event
+    WHERE attempt_id IN :attempts[] AND task_id IN :tasks[] AND after = 'scheduled' AND at > :after
+    """
+)
 UNFINISHED = Sql("SELECT count(*) FROM run WHERE state IN ('queued', 'running')")
 
 
@@ -73,6 +80,20 @@ class History(NamedTuple):
                 [SeenTask(*row) for row in tx.run(TASKS)],
                 [Execution(*row) for row in tx.run(EXECUTIONS)],
             )
+
+    def tasks_named(self, workflow: str, run: str, task: str) -> list[SeenTask]:
+        """Tasks of Python DAGs know their run by its key, tasks of `.dig` workflows by its attempt."""
+        runs = (one for one in self.runs if one.workflow == workflow)
+        attempts = {one.attempt_id for one in runs if run in (one.key, str(one.attempt_id))}
+        return [one for one in self.tasks if one.attempt_id in attempts and one.name == task]
+
+
+def offered_at(store: Store, tasks: Sequence[SeenTask], after: int) -> int | None:
+    """When one of these tasks could be claimed again, in microseconds by the database's clock."""
+    ids = {"attempts": [task.attempt_id for task in tasks], "tasks": [task.id for task in tasks]}
+    with store.read() as tx:
+        at: int | None = tx.run(OFFERED, {**ids, "after": after})[0][0]
+    return at
 
 
 def count_unfinished(store: Store) -> int:

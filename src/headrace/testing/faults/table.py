@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from headrace.testing.faults.checker import KINDS
 from headrace.testing.faults.fault import Outcome
 
-HEADINGS = ("fault", "injected", "runs", "tasks", *KINDS, "recovery p50", "p99", "")
+HEADINGS = ("fault", "injected", "runs", "tasks", *KINDS, "offered p50/p99", "recovery p50/p99", "")
 
 
 def table(outcomes: Iterable[Outcome]) -> str:
@@ -33,7 +33,11 @@ def _cells(outcome: Outcome) -> tuple[str, ...]:
     failed = {wrong.kind for wrong in outcome.failures}
     counts = [(kind, outcome.count(kind)) for kind in KINDS]
     shown = [f"({count})" if count and kind not in failed else str(count) for kind, count in counts]
-    times = outcome.recoveries
-    recovery = [f"{percentile(times, percent):.2f} s" if times else "-" for percent in (50, 99)]
+    offered = [one.offered for one in outcome.recoveries if one.offered is not None]
+    times = _times(offered), _times([one.started for one in outcome.recoveries])
     verdict = "FAILED" if outcome.failures else "ok"
-    return outcome.name, str(outcome.injected), str(outcome.runs), str(outcome.tasks), *shown, *recovery, verdict
+    return outcome.name, str(outcome.injected), str(outcome.runs), str(outcome.tasks), *shown, *times, verdict
+
+
+def _times(seconds: Sequence[float]) -> str:
+    return f"{percentile(seconds, 50):.2f}/{percentile(seconds, 99):.2f} s" if seconds else "-"
