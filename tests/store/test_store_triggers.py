@@ -51,8 +51,8 @@ def claim(bench: Bench, agent_id: int, limit: int = 100, **options):
     return bench.store.transact(lambda tx: claim_triggers(tx, agent_id, limit, bench.now, **options))
 
 
-def fire(bench: Bench, *told: Fired):
-    return bench.store.transact(lambda tx: fire_triggers(tx, RunGraph(tx, bench.now), told, None, {}))
+def fire(bench: Bench, *told: Fired, by: int | None = None):
+    return bench.store.transact(lambda tx: fire_triggers(tx, RunGraph(tx, bench.now), told, by, {}))
 
 
 def rows(bench: Bench) -> list[tuple]:
@@ -240,6 +240,15 @@ def test_a_wait_that_was_given_up_keeps_its_trigger_until_its_work_is_ended(benc
     assert bench.states(attempt_id) == {"a": "canceled"}
     bench.store.transact(lambda tx: forget_triggers(tx, [claimed.id]))
     assert rows(bench) == []
+
+
+def test_a_wait_that_was_given_up_when_its_trigger_fired_has_its_work_ended(bench):
+    attempt_id = deferred(bench)
+    mine = triggerer(bench)
+    (claimed,) = claim(bench, mine)
+    bench.store.transact(lambda tx: cancel_attempt(tx, attempt_id, bench.now))
+    fire(bench, Fired(trigger_id=claimed.id), by=mine)
+    assert [(one.id, one.is_given_up) for one in claim(bench, mine)] == [(claimed.id, True)]
 
 
 def test_whoever_takes_over_ends_the_work_of_a_wait_that_was_given_up(bench):

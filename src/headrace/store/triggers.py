@@ -55,6 +55,7 @@ OF_TASK = Sql(
     FROM trigger WHERE trigger.task_id = :task_id AND NOT trigger.is_given_up
     """
 )
+GIVE_BACK = Sql("UPDATE trigger SET agent_id = NULL WHERE id IN :ids[] AND agent_id = :agent_id AND is_given_up")
 LET_GO = Sql("UPDATE trigger SET agent_id = NULL WHERE agent_id = :agent_id AND NOT (id IN :known[])")
 
 
@@ -149,6 +150,10 @@ def fire_triggers(
     graph.lock(attempt_id for _, _, attempt_id in tx.run(WAITING, ids))
     # Asked again, now that nobody can take the wait away any more.
     waiting = {trigger_id: task_id for trigger_id, task_id, _ in tx.run(WAITING, ids)}
+    missed = [trigger_id for trigger_id in ids["ids"] if trigger_id not in waiting]
+    if missed and agent_id is not None:
+        # One whose wait was given up in this moment has ended here, and its work outside is still to be ended.
+        tx.write(GIVE_BACK, {"ids": missed, "agent_id": agent_id})
     tasks = {task.id: task for task in graph.load_with_parents(sorted(waiting.values()))}
     advance = Advance(graph)
     for fired in told:
