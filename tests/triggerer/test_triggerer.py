@@ -180,6 +180,16 @@ def test_stopping_cleans_up_and_lets_others_go_on(waiting):
     second.stop()
 
 
+def test_a_wait_that_is_given_up_while_there_is_no_process_does_not_begin_anew(waiting, triggerer):
+    waiting.start(a={"do": "wait"})
+    step_until(triggerer, lambda: "begins" in waiting.log("a"))
+    os.kill(triggerer.child_pid, signal.SIGKILL)
+    step_until(triggerer, lambda: triggerer.child_pid is None)
+    waiting.cancel()
+    step_until(triggerer, lambda: waiting.count_triggers() == 0)
+    assert waiting.log("a") == "begins wait\nkilled wait\ncleaned up wait\n"
+
+
 def test_the_triggers_of_a_process_that_died_go_on_in_another(waiting, triggerer, tmp_path):
     waiting.start(a={"do": "wait"})
     step_until(triggerer, lambda: "begins" in waiting.log("a"))

@@ -243,9 +243,7 @@ class Triggerer:
             return
         self._running[held.order.id] = held
         self._busy_at = time.monotonic()
-        if not self._child.is_running:
-            self._start_child()
-        else:
+        if self._child.is_running:
             self._child.send(held.order)
 
     def _stop_what_is_over(self) -> None:
@@ -302,6 +300,8 @@ class Triggerer:
     # ---- the process -----------------------------------------------------------------------------------------------
 
     def _mind_the_child(self) -> None:
+        if not self._child.is_running:
+            self._forget_what_was_stopped()
         if self._running:
             if not self._child.is_running and not self._child.pause_seconds and self._lease.is_safe:
                 self._start_child()
@@ -317,6 +317,9 @@ class Triggerer:
         TRIGGER_PROCESSES_DIED.add()
         how = f"was killed by signal {-code}" if code < 0 else f"left with {code}"
         _log.warning("the process of %d triggers %s; another one goes on with them", len(self._running), how)
+
+    def _forget_what_was_stopped(self) -> None:
+        """There is no process: what one was told to stop, or was about to be told, does not begin anew in the next."""
         for trigger_id, held in list(self._running.items()):
             if held.is_given_up:
                 # What it had to clean up has gone with it; its work outside has not.
