@@ -1,4 +1,4 @@
-"""A cluster in one thread: real agents and services on a real store, with a seed that decides who does what when.
+"""A cluster in one thread: real agents, triggerers and services on a real store, and a seed decides who acts when.
 
 Every transaction boundary of every node is a place where that node may die, lose its database, or be overtaken by
 others. Between faults the checker compares what the store says with what may be.
@@ -27,18 +27,23 @@ from headrace.store import (
     tell_of,
 )
 from headrace.store.sql import Sql
+from headrace.testing.asset_check import AssetCheck
 from headrace.testing.endings import Endings
 from headrace.testing.invariants import Checker, SeenEvent
-from headrace.testing.nodes import LEASE_SECONDS, START, Node, equip_agent, equip_scheduler
+from headrace.testing.nodes import LEASE_SECONDS, START, Node, equip_agent, equip_scheduler, equip_triggerer
 from headrace.testing.quiet_check import QuietCheck
 from headrace.testing.random_workflows import POOLS
 from headrace.testing.recounting import Violation
 from headrace.testing.simulated_faults import Away, Crash, Execution, Moment, NodeStore, SkewedClock
+from headrace.testing.simulated_triggers import Told
+from headrace.testing.trigger_check import TriggerCheck
 from headrace.testing.wake_check import WakeCheck
+from headrace.triggerer import Triggerer
 
 RENEW_SECONDS = 5.0
 SKEW_SECONDS = 2.0
 QUIET_CHECKS = 0.2
+TRIGGERER_TURNS = 0.15
 
 
 @dataclass
@@ -72,9 +77,15 @@ class Cluster:
         self.checker.is_reported = self._is_reported
         self._quiet = QuietCheck(NodeStore(database, lambda moment: None))
         self._wakes = WakeCheck(database)
+        self._assets = AssetCheck(database)
+        self._told = Told()
+        self._triggers = TriggerCheck(database, self._told)
+        self._lost_answers = 0
+        """How often a triggerer did not hear that its commit was made."""
         self._dice = Random(random.getrandbits(32))
         self.agents = [self._agent() for _ in range(random.randint(1, 3))]
         self.schedulers = [self._scheduler() for _ in range(random.randint(1, 2))]
+        self.triggerers = [self._triggerer() for _ in range(random.randint(1, 2))]
 
     @property
     def now(self) -> int:
@@ -101,10 +112,18 @@ class Cluster:
         equip_scheduler(node)
         return node
 
+    def _triggerer(self) -> Node:
+        node = self._node("triggerer")
+        equip_triggerer(node, self.clock, self.random, self._told)
+        return node
+
     # ---- one thing happens ---------------------------------------------------------------------------------------
 
     def act(self) -> None:
         """One node does one thing, or time passes, or something breaks."""
+        if self.random.random() < TRIGGERER_TURNS:
+            self._act_on_triggers(self.random.choice(self.triggerers))
+            return
         choice = self.random.random()
         if choice < 0.40:
             self.step_agent(self.random.choice(self.agents))
@@ -121,10 +140,35 @@ class Cluster:
         else:
             self._die(self.random.choice([*self.agents, *self.schedulers]))
 
+    def _act_on_triggers(self, node: Node) -> None:
+        """The same for a triggerer: it does something, or it or the process of its triggers breaks."""
+        choice = self.random.random()
+        if choice < 0.84:
+            self.step_triggerer(node)
+        elif choice < 0.90:
+            self._fall_asleep(node)
+        elif choice < 0.95:
+            self._kill_triggers(node)
+        else:
+            self._die(node)
+
     def check_quiet(self) -> None:
         """What no scheduler sees is not there. Looked at now and then, as it costs as much as what it looks at."""
         if self._dice.random() < QUIET_CHECKS:
             self._quiet.check(self._wakes.seen, self.clock.now(), self.checker.workflows)
+            self.check_assets()
+
+    def check_assets(self) -> None:
+        """Each event of an asset is where it should be, and what watchers told has come once."""
+        self._assets.check(self.checker.workflows, self.now)
+        # What was in a commit that was not answered is told again.
+        often = {payload: count for payload, count in self._assets.payloads.items() if count > 1 + self._lost_answers}
+        if often or max(self._assets.payloads, default=0) > self._told.payloads:
+            raise Violation(f"watchers have told {self._told.payloads} events, and some came too often: {often}")
+
+    def check_watchers(self) -> None:
+        """While nothing is paused, every asset is watched as its workflows want it."""
+        self._assets.check_watchers(self.checker.workflows)
 
     def step_agent(self, node: Node, *, is_woken: bool = False) -> None:
         """An agent starts, or renews its lease if that is due, and makes a step."""
@@ -142,11 +186,31 @@ class Cluster:
                 self._renew(node, agent)
             agent.step(0.0)
 
-    def _renew(self, node: Node, agent: Agent) -> None:
+    def _renew(self, node: Node, holder: Agent | Triggerer) -> None:
         if self.clock.now() - node.renewed_at >= timedelta(seconds=RENEW_SECONDS):
             node.renewed_at = self.clock.now()
-            agent.renew()
-            agent.wake()
+            holder.renew()
+            holder.wake()
+
+    def step_triggerer(self, node: Node) -> None:
+        """A triggerer starts, or renews its lease if that is due, hears what triggers tell, and makes a step."""
+        triggerer = node.triggerer
+        if triggerer is None or node in self._busy or node.sleeps_until > self.clock.now():
+            return
+        with self._working(node):
+            if not node.is_started:
+                triggerer.start(is_announced=True, renews_by_itself=False)
+                node.is_started = True
+            if self.random.random() < 0.8:
+                self._renew(node, triggerer)
+            if node.triggers is not None:
+                node.triggers.speak()
+            triggerer.step(0.0)
+
+    def _kill_triggers(self, node: Node) -> None:
+        if node.triggers is not None and node not in self._busy:
+            self.note(f"the process of triggers of {node.name} is killed")
+            node.triggers.die()
 
     def step_scheduler(self, node: Node) -> None:
         """A scheduler looks what there is to do, and serves that, as its loop does."""
@@ -217,19 +281,22 @@ class Cluster:
             raise Crash(moment)
         if moment != "read" and choice < self.faults.crash + self.faults.away:
             self.note(f"{node.name} loses the database {moment} a transaction")
+            self._lost_answers += moment == "after" and node in self.triggerers
             raise Away("simulated")
         if moment != "inside" and len(self._busy) < 3 and choice > 1 - self.faults.overtaken:
             self._overtake(node)
 
     def _overtake(self, node: Node) -> None:
         """Others get a turn between two transactions of this node."""
-        others = [other for other in (*self.agents, *self.schedulers) if other not in self._busy]
+        others = [one for one in (*self.agents, *self.schedulers, *self.triggerers) if one not in self._busy]
         if not others:
             return
         other = self.random.choice(others)
         self.note(f"{other.name} overtakes {node.name}")
         if other.agent is not None:
             self.step_agent(other)
+        elif other.triggerer is not None:
+            self.step_triggerer(other)
         else:
             self.step_scheduler(other)
 
@@ -293,6 +360,8 @@ class Cluster:
             node.untold = node.untold or untold
         else:
             self._wakes.expect_none(untold, node.name)
+        self._triggers.check(events, news, 0 if node.triggerer is None else node.triggerer.id, node.name)
+        self._assets.follow(self.checker.workflows)
         last = {event.task_id: event.after for event in events if event.task_id is not None}
         scheduled = [task_id for task_id, state in last.items() if state == State.SCHEDULED]
         if scheduled:
@@ -312,6 +381,9 @@ class Cluster:
             if node.executor is not None:
                 self.undead += node.executor.present.values()
             self.agents[self.agents.index(node)] = self._agent()
+        elif node in self.triggerers:
+            _close(node)
+            self.triggerers[self.triggerers.index(node)] = self._triggerer()
 
     def _fall_asleep(self, node: Node) -> None:
         if node not in self._busy and node.sleeps_until <= self.clock.now():
@@ -329,7 +401,8 @@ class Cluster:
     def heal(self) -> None:
         """From now on nothing goes wrong any more."""
         self.faults = None
-        for node in self.agents:
+        self._endings.is_calm = self._told.is_calm = True
+        for node in (*self.agents, *self.triggerers):
             node.sleeps_until = self.clock.now()
 
     def round(self, *, is_thorough: bool) -> bool:
@@ -339,22 +412,40 @@ class Cluster:
             for beat in self.schedulers[0].beats:
                 beat.due_at = START
         self.step_scheduler(self.schedulers[0])
+        for node in self.triggerers:
+            self.step_triggerer(node)
         for node in self.agents:
             self.step_agent(node, is_woken=True)
         return self.checker.events > before
 
     def wait(self, seconds: float) -> None:
-        """Time passes, and every agent renews its lease before anybody can think that it is gone."""
+        """Time passes, and everybody renews the lease before anybody can think that its holder is gone."""
         self.pass_time(seconds)
-        for node in self.agents:
-            if node.agent is not None and node.is_started:
+        for node in (*self.agents, *self.triggerers):
+            holder = node.agent or node.triggerer
+            if holder is not None and node.is_started:
                 with self._working(node):
-                    node.agent.renew()
+                    holder.renew()
 
     def next_end(self) -> datetime | None:
-        """When the next try under way ends."""
-        running = [e.ends_at for node in self.agents if node.executor for e in node.executor.present.values()]
-        return min(running, default=None)
+        """When the next try under way ends, or the next trigger has something to tell."""
+        ends = [e.ends_at for node in self.agents if node.executor for e in node.executor.present.values()]
+        ends += [at for node in self.triggerers if node.triggers and (at := node.triggers.next_at())]
+        return min(ends, default=None)
+
+    def running_triggers(self) -> set[int]:
+        """What runs in the processes of living triggerers."""
+        return {trigger_id for node in self.triggerers if node.triggers for trigger_id in node.triggers.present}
+
+    def close(self) -> None:
+        for node in self.triggerers:
+            _close(node)
+
+
+def _close(node: Node) -> None:
+    """The process of a triggerer is gone, and with it what it had open."""
+    if node.triggers is not None:
+        node.triggers.loop.close()
 
 
 @dataclass

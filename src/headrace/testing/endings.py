@@ -9,6 +9,7 @@ import msgspec
 
 from headrace.definition import NOOP, Deferral
 from headrace.handoff import RETURN_VALUE, TaskError, TaskRequest, TaskResult
+from headrace.testing.random_assets import random_event
 from headrace.testing.random_workflows import fragment
 
 
@@ -17,6 +18,8 @@ class Endings:
 
     def __init__(self, random: Random) -> None:
         self._random = random
+        self.is_calm = False
+        """Nothing is updated any more, so that everything comes to its end."""
 
     def __call__(self, request: TaskRequest) -> tuple[float, TaskResult]:
         seconds = self._random.choice((0.0, 0.0, 0.5, 2.0, 10.0, 40.0))
@@ -28,14 +31,14 @@ class Endings:
             return {"outcome": "success"} if choice < 0.6 else self._failure()
         if request.node.operator == NOOP:
             return {"outcome": "success"}
-        if choice < 0.60:
+        if choice < 0.58:
             return self._success(request)
-        if choice < 0.85:
+        if choice < 0.80:
             return self._failure()
-        if choice < 0.92:
+        if choice < 0.86:
             return {"outcome": "skipped"}
-        if choice < 0.95 and request.resume is None:
-            seconds = self._random.choice((0.0, 5.0))
+        if choice < 0.97 and request.resume is None:
+            seconds = self._random.choice((0.0, 5.0, None, None))
             return {"outcome": "deferred", "deferral": Deferral(trigger="a.Trigger", timeout_seconds=seconds)}
         if request.poll_state.get("calls", 0) < 2:
             calls = request.poll_state.get("calls", 0) + 1
@@ -49,6 +52,8 @@ class Endings:
             length = self._random.randint(0, 3)
             fields["values"] = {RETURN_VALUE: msgspec.Raw(msgspec.json.encode(list(range(length))))}
             fields["lengths"] = {RETURN_VALUE: length}
+        if self._random.random() < 0.25 and not self.is_calm:
+            fields["events"] = (random_event(self._random),)
         choice = self._random.random()
         if choice < 0.12 and "^" not in request.key:
             fields["growth"] = fragment(self._random, f"{request.key}^sub")

@@ -154,7 +154,9 @@ class Checker:
             raise Violation(f"an illegal move: {event}")
         if known in HELD and event.after not in HELD:
             self._check_release(event, lost)
-        if event.after == State.QUEUED:
+        # A trigger that ends its task counts as an execution of its own.
+        is_ended_by_trigger = event.actor == Actor.TRIGGERER and event.after != State.SCHEDULED
+        if event.after == State.QUEUED or is_ended_by_trigger:
             self._fences[event.task_id] += 1
         self._states[event.task_id] = event.after
 

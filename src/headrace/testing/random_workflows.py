@@ -11,6 +11,7 @@ from headrace.definition import (
     RUN_LATE,
     TRIGGER_RULES,
     Deadline,
+    Deferral,
     Length,
     Node,
     Past,
@@ -21,6 +22,7 @@ from headrace.definition import (
     find_cycle,
     leaves,
 )
+from headrace.testing.random_assets import random_asset_schedule
 
 WORK = "work"
 """The operator of a task whose end the simulation decides."""
@@ -48,7 +50,10 @@ def random_workflow(random: Random, name: str) -> Workflow:
             type="interval", spec={"seconds": 30}, catch_up="all", start_at="2026-01-01T00:00:00+00:00"
         )
     # A dice of its own: what else a seed decides stays as it was.
-    fields["deadlines"] = tuple(_deadlines(Random(repr(nodes)), nodes[0].key))
+    own = Random(repr(nodes))
+    fields["deadlines"] = tuple(_deadlines(own, nodes[0].key))
+    if "schedule" not in fields and own.random() < 0.5:
+        fields["schedule"], fields["assets"] = random_asset_schedule(own)
     return check_workflow(Workflow(name=name, language="python", nodes=nodes, **fields))
 
 
@@ -170,6 +175,8 @@ def _task_fields(random: Random) -> dict[str, Any]:
         fields["cleans_up"] = True
     if random.random() < 0.2:
         fields["calls_back"] = ("retry", "failed")
+    if random.random() < 0.06:
+        fields["deferral"] = Deferral(trigger="a.Trigger", timeout_seconds=random.choice((None, 5.0)))
     return fields
 
 

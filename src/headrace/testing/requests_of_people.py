@@ -20,7 +20,11 @@ from headrace.store import (
     clear_tasks,
     create_run,
     delete_schedule,
+    disable_schedule,
+    emit_events,
+    enable_schedule,
     insert_backfill,
+    lock_schedule,
     mark_attempt,
     mark_tasks,
     set_backfill_paused,
@@ -31,6 +35,7 @@ from headrace.store.sql import Sql
 from headrace.testing.cluster import Cluster
 from headrace.testing.nodes import START
 from headrace.testing.past_check import held_up_attempts
+from headrace.testing.random_assets import random_event
 from headrace.testing.random_workflows import POOLS, random_workflow
 from headrace.testing.recounting import Violation
 
@@ -85,6 +90,7 @@ class People:
         """Somebody asks for something."""
         requests = [self._start_one, self._cancel, self._clear, self._clear, self._retry, self._pause]
         requests += [self._mark, self._mark_run, self._fill_in, self._pause_backfill]
+        requests += [self._update_asset, self._update_asset, self._update_asset, self._switch_schedule]
         request = self._random.choice(requests)
         self._cluster.note(f"somebody asks: {request.__name__.strip('_')}")
         self._cluster.ask(request)
@@ -158,16 +164,36 @@ class People:
         if rows:
             set_backfill_paused(tx, self._random.choice(rows)[0], self._random.random() < 0.5)
 
+    def _update_asset(self, tx: Transaction) -> None:
+        emit_events(tx, [(random_event(self._random), None)], self._cluster.now)
+
+    def _switch_schedule(self, tx: Transaction) -> None:
+        """A schedule on assets starts nothing for a while, or goes on."""
+        rows = [row for one in self._asset_workflows() if (row := lock_schedule(tx, one)) is not None]
+        if rows:
+            row = self._random.choice(rows)
+            if row.disabled_at is None:
+                disable_schedule(tx, row.workflow_id, self._cluster.now)
+            else:
+                enable_schedule(tx, row.workflow_id)
+
+    def _asset_workflows(self) -> list[int]:
+        flows = self._cluster.checker.workflows.items()
+        return [one for one, flow in flows if flow.schedule is not None and flow.schedule.type == "assets"]
+
     # ---- the end -------------------------------------------------------------------------------------------------
 
     def settle(self) -> None:
-        """Nothing is paused any more, and no schedule starts another run."""
+        """Nothing is paused any more, and no clock starts another run; events that have come still do."""
         self._cluster.ask(self._settle)
 
     def _settle(self, tx: Transaction) -> None:
         for workflow_id in self._cluster.checker.workflows:
             set_paused(tx, workflow_id, False)
-            delete_schedule(tx, workflow_id)
+            if workflow_id not in self._asset_workflows():
+                delete_schedule(tx, workflow_id)
+            else:
+                enable_schedule(tx, workflow_id)
         for (backfill_id,) in tx.run(BACKFILLS):
             set_backfill_paused(tx, backfill_id, False)
 
@@ -187,7 +213,7 @@ class People:
             rows = tx.run(SCHEDULED)
         for workflow_id, flow in self._cluster.checker.workflows.items():
             times = [logical_at for of, logical_at in rows if of == workflow_id]
-            if flow.schedule is None or not times:
+            if flow.schedule is None or flow.schedule.type == "assets" or not times:
                 continue
             step = flow.schedule.spec["seconds"] * 1_000_000
             if times != list(range(times[0], times[0] + step * len(times), step)):

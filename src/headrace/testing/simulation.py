@@ -38,13 +38,18 @@ UNFINISHED = Sql(
     """
     SELECT run.id, run.state FROM run WHERE run.state IN ('queued', 'running')
     UNION ALL SELECT errand.id, 'errand ' || errand.kind FROM errand WHERE errand.state IN ('waiting', 'running')
+    UNION ALL SELECT schedule.workflow_id, 'schedule' FROM schedule WHERE schedule.next_run_at IS NOT NULL
+    UNION ALL SELECT trigger.id, 'trigger given up' FROM trigger WHERE trigger.is_given_up
     """
 )
+WATCHERS = Sql("SELECT id FROM trigger WHERE asset IS NOT NULL")
 TIMERS = Sql("SELECT min(due_at) FROM task WHERE due_at > :now")
 ERRAND_TIMERS = Sql("SELECT min(due_at) FROM errand WHERE due_at > :now AND state = 'waiting'")
+SCHEDULES = Sql("SELECT min(next_run_at) FROM schedule WHERE next_run_at > :now")
 TIMEOUTS = Sql("SELECT min(timeout_at) FROM attempt WHERE timeout_at > :now AND state = 'running'")
 FAST = Sql("PRAGMA synchronous = OFF")
 EMPTY = Sql("SELECT count(*) FROM project")
+_CLOCKS = (TIMERS, ERRAND_TIMERS, SCHEDULES, TIMEOUTS)
 _STAYING = {"schema_version", "pool", "counter"}
 _WIPED = ", ".join(sorted(name for name in metadata.tables if name not in _STAYING))
 WIPE = Sql(f"TRUNCATE {_WIPED}")
@@ -132,6 +137,8 @@ def simulate(seed: int, arena: Arena, actions: int = ACTIONS) -> Outcome:
             _live(cluster, People(cluster), actions)
         except Exception as error:
             problem = str(error) if isinstance(error, Violation) else f"{type(error).__name__}: {error}"
+        finally:
+            cluster.close()
     return Outcome(seed, cluster.checker.events, problem, story)
 
 
@@ -160,6 +167,8 @@ def _live(cluster: Cluster, people: People, actions: int) -> None:
     _drain(cluster, people)
     cluster.checker.check_everything()
     people.check_schedules()
+    cluster.check_assets()
+    cluster.check_watchers()
 
 
 def _drain(cluster: Cluster, people: People) -> None:
@@ -176,13 +185,16 @@ def _drain(cluster: Cluster, people: People) -> None:
 
 def _unfinished(cluster: Cluster) -> list[tuple[int, str]]:
     with cluster.user.store.database.read() as tx:
-        return [(row[0], row[1]) for row in tx.run(UNFINISHED)]
+        unfinished = [(row[0], row[1]) for row in tx.run(UNFINISHED)]
+        running = cluster.running_triggers()
+        unwatched = [(row[0], "watcher that does not run") for row in tx.run(WATCHERS) if row[0] not in running]
+    return [*unfinished, *unwatched]
 
 
 def _wait_for_something(cluster: Cluster) -> bool:
     """Let time pass until the next thing is due. False: nothing is."""
     with cluster.user.store.database.read() as tx:
-        due = [tx.run(statement, {"now": cluster.now})[0][0] for statement in (TIMERS, ERRAND_TIMERS, TIMEOUTS)]
+        due = [tx.run(statement, {"now": cluster.now})[0][0] for statement in _CLOCKS]
     moments = [from_micros(at) for at in due if at is not None]
     moments += [end for end in (cluster.next_end(),) if end is not None]
     # Clocks of nodes may be behind, so what is due now is due for everybody a little later.

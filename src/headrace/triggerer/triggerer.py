@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -24,7 +25,7 @@ from headrace.errors import HeadraceError, StoreError
 from headrace.executor.contract import Broker
 from headrace.executor.loop import Loop
 from headrace.executor.questions import answer
-from headrace.handoff import Asked, Fired, FromTriggers, Logged, Stopped, StopTrigger, TaskError
+from headrace.handoff import Asked, Fired, FromTriggers, Logged, Stopped, StopTrigger, TaskError, ToTriggers
 from headrace.logs import USUAL_RULES, Masker, MaskingRules
 from headrace.metrics import tick_ended, tick_failed
 from headrace.metrics.catalogue import (
@@ -60,8 +61,6 @@ _log = logging.getLogger("headrace.triggerer")
 
 _BATCH = 100
 """How many triggers are claimed at once, so that several triggerers share a crowd."""
-_COALESCE_SECONDS = 0.02
-"""Wake-ups come in swarms while agents are busy; one look answers all that came within this time."""
 _STOP_SECONDS = 40.0
 """How long the process may take to clean up: `on_kill` of a trigger has 30 seconds."""
 
@@ -76,6 +75,8 @@ class TriggererOptions:
     renew_seconds: float = 5.0
     poll_seconds: float = 5.0
     """How long it waits for a wake-up before it looks by itself."""
+    gather_seconds: float = 0.02
+    """Wake-ups come in swarms while agents are busy; one look answers all that came within this time."""
     retry_seconds: float = 0.5
     """Between two attempts to reach a database that is away."""
     idle_seconds: float = 60.0
@@ -89,10 +90,37 @@ class TriggererOptions:
     name: str = ""
 
 
+class Child(Protocol):
+    """Where triggers run. `TriggerChild` tells more about what is asked of it."""
+
+    @property
+    def is_running(self) -> bool: ...
+    @property
+    def pid(self) -> int | None: ...
+    @property
+    def pause_seconds(self) -> float: ...
+    def start(self) -> None: ...
+    def send(self, message: ToTriggers) -> None: ...
+    def halt(self, number: signal.Signals) -> bool: ...
+    def stop(self, grace_seconds: float) -> None: ...
+
+
+MakeChild = Callable[[Loop, Callable[[FromTriggers], None], Callable[[int], None], float], Child]
+"""With who hears what it says, who hears of its end, and after how long a trigger is stuck."""
+
+
 class Triggerer:
     """`start`, then `step` again and again (or `run`), then `stop`; the last three on one thread."""
 
-    def __init__(self, store: Store, clock: Clock, broker: Broker, logs_root: Path, options: TriggererOptions) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        broker: Broker,
+        logs_root: Path,
+        options: TriggererOptions,
+        make_child: MakeChild = TriggerChild,
+    ) -> None:
         self._store = store
         self._clock = clock
         self._broker = broker
@@ -101,7 +129,7 @@ class Triggerer:
         self._attempts = None if options.attempt_id is None else {options.attempt_id}
         self._requests = Requests("process")
         self._loop = Loop()
-        self._child = TriggerChild(self._loop, self._hear, self._child_died, options.stuck_seconds)
+        self._child = make_child(self._loop, self._hear, self._child_died, options.stuck_seconds)
         self._running: dict[int, HeldTrigger] = {}
         self._told: list[Fired] = []
         self._logs: dict[int, str] = {}
@@ -109,6 +137,7 @@ class Triggerer:
         self._must_look = threading.Event()
         self._stop = threading.Event()
         self._may_hold_unknown = False
+        self._renews_by_itself = True
         self._busy_at = 0.0
         self.id = 0
         """0 until it has a lease."""
@@ -127,8 +156,12 @@ class Triggerer:
 
     # ---- life ------------------------------------------------------------------------------------------------------
 
-    def start(self, *, is_announced: bool = False) -> None:
-        """Begin to listen to wake-ups; announced: take a lease before there is a first trigger."""
+    def start(self, *, is_announced: bool = False, renews_by_itself: bool = True) -> None:
+        """Begin to listen to wake-ups; announced: take a lease before there is a first trigger.
+
+        Unless it renews its lease by itself, whoever moves its clock calls `renew`.
+        """
+        self._renews_by_itself = renews_by_itself
         self._store.wakeups.subscribe(self.wake, News.TRIGGERS)
         self._must_look.set()
         if is_announced:
@@ -185,7 +218,7 @@ class Triggerer:
             self._stop_everything()
         self._loop.step(0.0 if self._must_look.is_set() or self._told else timeout_seconds)
         if self._must_look.is_set():
-            self._stop.wait(_COALESCE_SECONDS)
+            self._stop.wait(self._options.gather_seconds)
         began = time.perf_counter()
         try:
             fired = self._commit()
@@ -374,7 +407,8 @@ class Triggerer:
         began_at = time.monotonic()
         self.id = self._store.transact(self._announce)
         self._lease.begin(began_at)
-        self._lease.start(self.wake)
+        if self._renews_by_itself:
+            self._lease.start(self.wake)
 
     def _announce(self, tx: Transaction) -> int:
         return register(
