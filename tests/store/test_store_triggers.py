@@ -251,6 +251,15 @@ def test_a_wait_that_was_given_up_when_its_trigger_fired_has_its_work_ended(benc
     assert [(one.id, one.is_given_up) for one in claim(bench, mine)] == [(claimed.id, True)]
 
 
+def test_a_wait_that_another_one_ended_in_the_same_transaction_has_its_work_ended(bench):
+    attempt_id = bench.start(flow(node("a", deferral=FOR_A_DAY), node("b", deferral=FOR_A_DAY), fails_fast=True))
+    mine = triggerer(bench)
+    first, second = claim(bench, mine)
+    fire(bench, Fired(trigger_id=first.id, outcome="failed"), Fired(trigger_id=second.id), by=mine)
+    assert bench.states(attempt_id) == {"a": "failed", "b": "skipped"}
+    assert [(one.id, one.is_given_up) for one in claim(bench, mine)] == [(second.id, True)]
+
+
 def test_whoever_takes_over_ends_the_work_of_a_wait_that_was_given_up(bench):
     attempt_id = deferred(bench)
     claim(bench, triggerer(bench))

@@ -150,18 +150,19 @@ def fire_triggers(
     graph.lock(attempt_id for _, _, attempt_id in tx.run(WAITING, ids))
     # Asked again, now that nobody can take the wait away any more.
     waiting = {trigger_id: task_id for trigger_id, task_id, _ in tx.run(WAITING, ids)}
-    missed = [trigger_id for trigger_id in ids["ids"] if trigger_id not in waiting]
-    if missed and agent_id is not None:
-        # One whose wait was given up in this moment has ended here, and its work outside is still to be ended.
-        tx.write(GIVE_BACK, {"ids": missed, "agent_id": agent_id})
     tasks = {task.id: task for task in graph.load_with_parents(sorted(waiting.values()))}
-    advance = Advance(graph)
+    advance, unheard = Advance(graph), []
     for fired in told:
         task = tasks.get(waiting.pop(fired.trigger_id, 0))
         if task is not None and task.state is State.DEFERRED:
             _write(tx, task, fired, agent_id, logs.get(fired.trigger_id), graph.now)
             advance.fire(task, fired)
+        else:
+            unheard.append(fired.trigger_id)
     committed = settle_and_flush(advance, graph)
+    if unheard and agent_id is not None:
+        # One whose wait was given up, perhaps just here, has ended; its work outside is still to be ended.
+        tx.write(GIVE_BACK, {"ids": unheard, "agent_id": agent_id})
     tell_of(tx, graph, [committed])
     return committed
 
