@@ -53,4 +53,10 @@ def is_tracing_wanted(environ: Mapping[str, str]) -> bool:
     exporter = environ.get("OTEL_TRACES_EXPORTER", "").strip().lower()
     if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true" or exporter == "none":
         return False
-    return bool(exporter) or any(environ.get(name) for name in _ENDPOINTS)
+    if exporter:
+        return True
+    # Every try asks; a function that is made for the question is more pages to copy than the answer.
+    for name in _ENDPOINTS:
+        if environ.get(name):
+            return True
+    return False

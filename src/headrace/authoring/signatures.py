@@ -10,7 +10,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 if sys.version_info >= (3, 14):
     import annotationlib
@@ -31,6 +31,27 @@ def signature_of(function: Callable[..., Any]) -> inspect.Signature:
         return _find_signature(function)
 
 
+class Taken(NamedTuple):
+    """What a function can be called with: the names of its parameters, and whether it takes any others."""
+
+    names: tuple[str, ...]
+    takes_all: bool
+
+
+def taken_by(function: Callable[..., Any]) -> Taken:
+    """The part of a function's signature that every call of a task needs."""
+    try:
+        return _kept_names(function)
+    except TypeError:
+        return _find_names(function)
+
+
+def _find_names(function: Callable[..., Any]) -> Taken:
+    parameters = signature_of(function).parameters
+    return Taken(tuple(parameters), any(one.kind is one.VAR_KEYWORD for one in parameters.values()))
+
+
+_kept_names = functools.lru_cache(maxsize=4096)(_find_names)
 _kept_signature = functools.lru_cache(maxsize=4096)(_find_signature)
 
 

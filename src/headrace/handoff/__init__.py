@@ -29,7 +29,7 @@ from headrace.handoff.errands import (
     is_errand,
 )
 from headrace.handoff.failures import failed, failure_of, user_traceback
-from headrace.handoff.lines import FAILURE, LineFormatter, line_of
+from headrace.handoff.lines import FAILURE, Console, LineFormatter, line_of, say
 from headrace.handoff.messages import (
     MARKED_TASK,
     RETURN_VALUE,
@@ -59,7 +59,7 @@ from headrace.handoff.triggers import (
     StopTrigger,
     ToTriggers,
 )
-from headrace.handoff.wire import Reader, frame, send
+from headrace.handoff.wire import Reader, decoder_of, frame, send
 
 __all__ = [
     "FAILURE",
@@ -77,6 +77,7 @@ __all__ = [
     "AssetEvent",
     "Channel",
     "ChannelError",
+    "Console",
     "Done",
     "Errand",
     "Exited",
@@ -108,6 +109,7 @@ __all__ = [
     "ToTriggers",
     "ToZygote",
     "content_digest",
+    "decoder_of",
     "errand_id",
     "errand_key",
     "failed",
@@ -117,6 +119,7 @@ __all__ = [
     "line_of",
     "may_reuse",
     "reusing",
+    "say",
     "send",
     "session_uuid",
     "stable_uuid",

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from types import CoroutineType, GeneratorType
 from typing import Any, ClassVar
 
 from headrace.authoring.dag import BaseOperator, Context
 from headrace.authoring.dag.assets import Metadata
-from headrace.authoring.signatures import signature_of
+from headrace.authoring.signatures import taken_by
+from headrace.handoff import say
 
 log = logging.getLogger("airflow.task")
 
@@ -49,7 +50,7 @@ class CallsFunction(BaseOperator):
     def prepare_processes(self) -> None:
         # Functions that are written in C need not tell what they take.
         with contextlib.suppress(ValueError):
-            signature_of(self.python_callable)
+            taken_by(self.python_callable)
 
     def call_function(self, context: Context) -> Any:
         """Call the function with its arguments and with what it wants from the context."""
@@ -84,18 +85,18 @@ class PythonOperator(CallsFunction):
             context["templates_dict"] = self.templates_dict
         value = self.call(context)
         if self.show_return_value_in_logs and value is not None:
-            log.info("returned: %s", _shortened(value))
+            say(log, "returned: %s", _shortened(value))
         return value
 
     def call(self, context: Context) -> Any:
         """Call the function; a coroutine is run to its end."""
         value = self.call_function(context)
-        if inspect.iscoroutine(value):
+        if isinstance(value, CoroutineType):
             # Only async task functions pay for the event loop.
             import asyncio
 
             return asyncio.run(value)
-        if self.outlets and inspect.isgenerator(value):
+        if self.outlets and isinstance(value, GeneratorType):
             return _heard(value, context["outlet_events"])
         return value
 
@@ -119,16 +120,18 @@ def arguments_for(
 ) -> dict[str, Any]:
     """The keyword arguments of a call: those given, and those that the function wants from the context."""
     try:
-        parameters = signature_of(function).parameters
+        names, takes_all = taken_by(function)
     except ValueError:
         # Some functions that are written in C do not tell what they take.
         return kwargs
-    for name in list(parameters)[: len(args)]:
+    for name in names[: len(args)]:
         if name in context:
             raise ValueError(f"`{name}` comes from the context, so it cannot be passed by position")
-    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    wanted = context if takes_all else [name for name in parameters if name in context]
-    return {name: context[name] for name in wanted if name not in kwargs} | kwargs
+    chosen: dict[str, Any] = {}
+    for name in context if takes_all else names:
+        if name in context and name not in kwargs:
+            chosen[name] = context[name]
+    return chosen | kwargs
 
 
 def _shortened(value: Any) -> str:

@@ -9,10 +9,11 @@ from collections import deque
 from threading import Lock
 from typing import Any
 
-from headrace.handoff import Answer, Ask, ChannelError, Reader, Start, ToTask, frame, value_of
+from headrace.handoff import Answer, Ask, ChannelError, Reader, Start, ToTask, decoder_of, frame, value_of
 from headrace.runner.termination import Shielded
 
 _RECEIVE_BYTES = 65_536
+_decoder = decoder_of(ToTask)
 
 
 class Line:
@@ -21,7 +22,7 @@ class Line:
     def __init__(self, sock: socket.socket, limit_bytes: int) -> None:
         self.limit_bytes = limit_bytes
         self._socket = sock
-        self._reader: Reader[ToTask] = Reader(ToTask)
+        self._reader: Reader[ToTask] = Reader(ToTask, _decoder)
         self._received: deque[ToTask] = deque()
         self._is_closed = False
 

@@ -28,6 +28,7 @@ from headrace.handoff import (
     TaskError,
     TaskRequest,
     TaskResult,
+    say,
     stable_uuid,
     user_traceback,
 )
@@ -43,7 +44,6 @@ from headrace.operators.dig import (
     find_operator,
     working_folder,
 )
-from headrace.runner.console import say
 from headrace.runner.dig_preparation import Survey, find_modules, import_libraries, import_operators
 from headrace.template.javascript import Evaluator, ExpressionError, merge
 
@@ -119,7 +119,7 @@ def _job(file: DigFile, request: TaskRequest, values: dict[str, Any], channel: C
     node = request.node
     names = values.get("_secrets")
     if not request.poll_state:
-        say(log, f"{node.operator}>: {' '.join(shown(values.get('_command')).split())}")
+        say(log, "%s>: %s", node.operator, " ".join(shown(values.get("_command")).split()))
     return Job(
         key=request.key,
         operator=node.operator,

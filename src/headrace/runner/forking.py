@@ -21,6 +21,7 @@ _register = os.register_at_fork
 _before: list[_Hook] = []
 _in_child: list[_Hook] = []
 _in_parent: list[_Hook] = []
+_renew_number: _Hook
 _has_threads = True
 """Whether the next fork may meet other threads."""
 
@@ -30,9 +31,12 @@ def import_with_postponed_hooks() -> None:
     os.register_at_fork = _postpone
     try:
         import logging  # noqa: F401
-        import threading  # noqa: F401
+        import threading
     finally:
         os.register_at_fork = _register
+    global _renew_number
+    # The one thing besides locks that Python (3.13 and newer) renews: the main thread's number is the process's.
+    _renew_number = threading.main_thread()._set_native_id  # type: ignore[attr-defined]
     _register(before=_call_before, after_in_child=_call_in_child, after_in_parent=_call_in_parent)
 
 
@@ -73,8 +77,7 @@ def _call_in_child() -> None:
         for hook in _in_child:
             hook()
     else:
-        # The one thing besides locks that Python (3.13 and newer) renews: the main thread's number is the process's.
-        sys.modules["threading"].main_thread()._set_native_id()
+        _renew_number()
 
 
 def _call_in_parent() -> None:

@@ -30,7 +30,7 @@ REHEARSALS = {
     "python": "headrace.runner.python_task:rehearsal",
     "dig": "headrace.runner.dig_task:rehearsal",
 }
-"""What makes a try that does nothing, for a loaded file: the runner with a file and a request of its own."""
+"""What makes tries that do nothing, for a loaded file: the runner with a file and requests of its own."""
 
 TaskRunner = Callable[[Any, TaskRequest, Channel], TaskResult]
 """Called with the loaded file (each language's own kind), the request and the line to the supervisor."""
@@ -61,11 +61,11 @@ def prepare(language: str, file: Any) -> None:
         named(PREPARATIONS[language])(file)
 
 
-def rehearsal_of(language: str, file: Any) -> tuple[TaskRunner, Any, TaskRequest] | None:
-    """Runner, file and request of a try that does nothing; None if the language has none."""
+def rehearsal_of(language: str, file: Any) -> tuple[TaskRunner, Any, *tuple[TaskRequest, ...]] | None:
+    """Runner, file and requests of tries that do nothing; None if the language has none."""
     if language not in REHEARSALS:
         return None
-    made: tuple[TaskRunner, Any, TaskRequest] = named(REHEARSALS[language])(file)
+    made: tuple[TaskRunner, Any, *tuple[TaskRequest, ...]] = named(REHEARSALS[language])(file)
     return made
 
 

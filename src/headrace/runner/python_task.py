@@ -6,13 +6,13 @@ import copy
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from headrace.authoring.dag import DAG
 from headrace.authoring.dag.asset_events import emitted
@@ -40,18 +40,22 @@ from headrace.authoring.dag.retry_policy import RetryAction, RetryDecision
 from headrace.authoring.dag.state_stores import clears_on_success
 from headrace.authoring.dag.task_instance import DagRun, TaskInstance, context_environment, task_context
 from headrace.authoring.dag.time_limit import time_limit
-from headrace.definition import Node
+from headrace.definition import Deferral, Node
 from headrace.handoff import (
     RETURN_VALUE,
     AssetEvent,
     Channel,
+    Console,
+    Resume,
     RunContext,
     Source,
+    TaskError,
     TaskRequest,
     TaskResult,
     failed,
     failure_of,
     may_reuse,
+    say,
 )
 from headrace.operators.branch import skip_tasks
 from headrace.operators.python import PythonOperator
@@ -163,6 +167,8 @@ class _Try:
 
     def _events(self) -> tuple[AssetEvent, ...]:
         """What the task has updated."""
+        if not self._task.settings.outlets:
+            return ()
         outlets = list(assets_in(self._task.settings.outlets))
         if not outlets:
             return ()
@@ -192,10 +198,12 @@ class _Try:
         if given is None and task.start_from_trigger:
             begin_from_trigger(task, rendering.renderer)
         limit = task.execution_timeout.total_seconds() if task.execution_timeout else None
-        with _time_limit(seconds_left(self._request, limit)):
-            if given is None:
-                return self._granting_wishes(lambda: task.execute(self._context))
-            return self._granting_wishes(lambda: resume(task, self._context, given))
+        seconds = seconds_left(self._request, limit)
+        # Most tasks have no limit, and need not pay for one.
+        if not seconds or threading.current_thread() is not threading.main_thread():
+            return self._granting_wishes(task, given)
+        with time_limit(seconds, f"the task ran longer than its execution_timeout of {seconds:g} s"):
+            return self._granting_wishes(task, given)
 
     def _execute(self) -> Any:
         untouched = self._become_instance()
@@ -223,10 +231,12 @@ class _Try:
         task.post_execute(context, value)
         return value
 
-    def _granting_wishes(self, call: Callable[[], Any]) -> Any:
+    def _granting_wishes(self, task: Any, given: Resume | None) -> Any:
         """What a call of the operator returns; what it wishes for by an exception instead is done."""
         try:
-            return call()
+            if given is None:
+                return task.execute(self._context)
+            return resume(task, self._context, given)
         except DownstreamTasksSkipped as wish:
             skip_tasks(self._instance, wish.tasks)
         except DagRunTriggerException as wish:
@@ -246,7 +256,7 @@ class _Try:
             self._task = copy.copy(self._task)
         self._instance.task = self._context["task"] = self._task
         # The values are kept alive by the operator that was made of them, so their ids stay theirs.
-        return [id(value) for value in computed]
+        return list(map(id, computed))
 
     def _push(self, value: Any) -> None:
         task = self._task
@@ -288,7 +298,7 @@ class _Try:
             return self._result("skipped")
         if isinstance(error, AirflowRescheduleException):
             wait = (error.reschedule_date - datetime.now(UTC)).total_seconds()
-            return self._result("again", again_after_seconds=max(0.0, wait))
+            return replace(self._result("again"), again_after_seconds=max(0.0, wait))
         if isinstance(error, AirflowTaskTimeout):
             self._kill()
         is_final = isinstance(error, AirflowFailException | AirflowSensorTimeout | AirflowTaskTerminated)
@@ -317,7 +327,18 @@ class _Try:
             log.info("the retry policy says `%s`: %s", decision.action, decision.reason)
         return decision
 
-    def _result(self, outcome: Any, **fields: Any) -> TaskResult:
+    def _result(
+        self,
+        outcome: Any,
+        *,
+        followed: tuple[str, ...] | None = None,
+        skipped: tuple[str, ...] = (),
+        events: tuple[AssetEvent, ...] = (),
+        error: TaskError | None = None,
+        is_retryable: bool = True,
+        retry_after_seconds: float | None = None,
+        deferral: Deferral | None = None,
+    ) -> TaskResult:
         instance = self._instance
         return TaskResult(
             task_id=self._request.task_id,
@@ -327,13 +348,20 @@ class _Try:
             lengths=instance.lengths,
             rendered={} if self._rendering is None else self._rendering.shown,
             label="" if self._rendering is None else self._rendering.label(self._request.map_index),
-            **fields,
+            followed=followed,
+            skipped=skipped,
+            events=events,
+            error=error,
+            is_retryable=is_retryable,
+            retry_after_seconds=retry_after_seconds,
+            deferral=deferral,
         )
 
     def _call_back(self, event: str) -> None:
         """Call the task's callbacks for an event. What goes wrong in one is logged and changes nothing."""
         callbacks = getattr(self._task.settings, f"on_{event}_callback")
-        call_all(callbacks, self._context, f"on_{event}_callback of task `{self._task.task_id}`")
+        if callbacks:
+            call_all(callbacks, self._context, f"on_{event}_callback of task `{self._task.task_id}`")
 
     def _kill(self) -> None:
         try:
@@ -343,16 +371,6 @@ class _Try:
             log.exception("on_kill of task `%s` failed", self._task.task_id)
 
 
-@contextmanager
-def _time_limit(seconds: float | None) -> Iterator[None]:
-    """Raise AirflowTaskTimeout in the main thread when the time is over; no limit in other threads."""
-    if not seconds or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    with time_limit(seconds, f"the task ran longer than its execution_timeout of {seconds:g} s"):
-        yield
-
-
 def prepare(file: DagFile) -> None:
     """Let the parent of task processes find out what is the same for all of them."""
     for dag in file.dags.values():
@@ -360,21 +378,47 @@ def prepare(file: DagFile) -> None:
             task.prepare_processes()
 
 
-def rehearsal(file: DagFile) -> tuple[Callable[[DagFile, TaskRequest, Channel], TaskResult], DagFile, TaskRequest]:
-    """A try of a task that does nothing, with everything that it needs."""
+def rehearsal(
+    file: DagFile,
+) -> tuple[Callable[[DagFile, TaskRequest, Channel], TaskResult], DagFile, *tuple[TaskRequest, ...]]:
+    """Tries of a task that does nothing, and of some that do what many tasks of such a file do."""
     with DAG("rehearsal", schedule=None, auto_register=False) as dag:
-        PythonOperator(task_id="rehearsal", python_callable=_nothing_much)
-    request = TaskRequest(
+        PythonOperator(task_id="nothing", python_callable=_nothing)
+        common: dict[str, Any] = {"python_callable": _little, "show_return_value_in_logs": False}
+        little = PythonOperator(task_id="little", op_kwargs={"number": 1}, **common)
+        PythonOperator.partial(task_id="mapped", **common).expand(op_kwargs=little.output)
+    made = DagFile(Path("/"), "", (), {"rehearsal": dag})
+    prepare(made)
+    requests = [_rehearsed("nothing"), _rehearsed("little")]
+    if any(task.is_mapped for dag in file.dags.values() for task in dag.tasks):
+        element = msgspec.Raw(b'{"element": {"number": 1}}')
+        requests.append(_rehearsed("mapped", map_index=0, elements={"little": element}))
+    return run_python_task, made, *requests
+
+
+def _rehearsed(key: str, **fields: Any) -> TaskRequest:
+    return TaskRequest(
         task_id=0,
         fence=0,
-        key="rehearsal",
-        node=Node(key="rehearsal", operator="python"),
+        key=key,
+        node=Node(key=key, operator="python"),
         source=Source(root="/", file="", language="python"),
         run=RunContext(project="", workflow="rehearsal"),
+        **fields,
     )
-    return run_python_task, DagFile(Path("/"), "", (), {"rehearsal": dag}), request
 
 
-def _nothing_much() -> list[int]:
-    """A result, so that what storing one needs (the configuration, the codec) has been read before any task runs."""
-    return [0]
+def _nothing() -> None:
+    """What every try does is done around it."""
+
+
+def _little(number: int) -> list[int]:
+    """Lines and a result, so that what they need (`logging`, the configuration, the codec) is ready for any task."""
+    _logs.info("rehearses")
+    say(_says, "rehearses")
+    return [number]
+
+
+_logs, _says = logging.Logger("rehearsal"), logging.Logger("rehearsal")
+"""Below no other, so that what is rehearsed is no news for handlers that a file may have installed."""
+_logs.addHandler(Console())

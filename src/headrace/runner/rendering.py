@@ -36,7 +36,18 @@ class Rendering:
     @cached_property
     def renderer(self) -> Renderer:
         """Made for the first argument that has a value: many tasks have none."""
-        return Renderer(_options(self._dag, self._task, self._folder), self._context)
+        return Renderer(self._options, self._context)
+
+    def _options(self) -> RenderOptions:
+        dag, is_native = self._dag, self._task.render_template_as_native_obj
+        return RenderOptions(
+            search_path=[self._folder, *(dag.template_searchpath or ())],
+            macros=dag.user_defined_macros or {},
+            filters=dag.user_defined_filters or {},
+            environment=dag.jinja_environment_kwargs or {},
+            undefined=dag.template_undefined,
+            is_native=dag.render_template_as_native_obj if is_native is None else is_native,
+        )
 
     def render_task(self, untouched: Collection[int]) -> None:
         """Replace the operator's templates, by its own way if it has one."""
@@ -105,15 +116,3 @@ def _text(value: Any) -> str:
         return storable(str(value))
     except Exception as error:
         return f"<{type(value).__name__} that cannot be shown: {error}>"
-
-
-def _options(dag: Any, task: Any, folder: str) -> RenderOptions:
-    is_native = task.render_template_as_native_obj
-    return RenderOptions(
-        search_path=[folder, *(dag.template_searchpath or ())],
-        macros=dag.user_defined_macros or {},
-        filters=dag.user_defined_filters or {},
-        environment=dag.jinja_environment_kwargs or {},
-        undefined=dag.template_undefined,
-        is_native=dag.render_template_as_native_obj if is_native is None else is_native,
-    )

@@ -10,6 +10,7 @@ import ctypes
 import os
 import signal
 import sys
+from os import getppid
 from types import FrameType, TracebackType
 
 _PR_SET_PDEATHSIG = 1
@@ -79,7 +80,7 @@ def die_with_parent(parent: int) -> None:
     """Have the kernel kill this process when its parent is gone. Leaves at once if it is gone already."""
     if prctl is not None:
         prctl(_PR_SET_PDEATHSIG, 9, 0, 0, 0)
-    if os.getppid() != parent:
+    if getppid() != parent:
         os._exit(1)
 
 

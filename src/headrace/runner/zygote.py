@@ -13,10 +13,12 @@ import os
 import select
 import signal
 import socket
+import struct
 import sys
 import warnings
 from collections.abc import Callable
 from functools import partial
+from os import close
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -41,16 +43,22 @@ from headrace.handoff import (
     user_traceback,
     value_of,
 )
-from headrace.runner.child import Rehearsal, Run, empty_rehearsal, live, rehearse
+from headrace.runner.child import Rehearsal, Run, empty_rehearsal, live, look_for_numpy, rehearsal_with, rehearse
 from headrace.runner.console import flush_console, redirect, set_up_console
 from headrace.runner.forking import fork
+from headrace.runner.moving import move_code
 from headrace.runner.packing import fill_gaps
 from headrace.runner.pinning import Pinned, announcing, pinned
 from headrace.runner.programs import named, prepare, rehearsal_of, task_runner
 from headrace.runner.termination import install_handlers
 
+_PAIR = struct.Struct("ii")
+"""Two descriptors as they are sent with a message."""
 _REHEARSALS = 10
 """So many that the interpreter has specialized the code which every try runs."""
+
+_OF_EVERY_CHILD = [f"headrace.runner.{name}" for name in ("child", "console", "forking", "termination", "zygote")]
+"""Modules of which a child runs more than it rehearses."""
 
 
 class Zygote:
@@ -66,6 +74,7 @@ class Zygote:
         self._children: set[int] = set()
         self._reader: Reader[ToZygote] = Reader(ToZygote)
         self._wake_read, self._wake_write = os.pipe()
+        self._descriptors = (control.fileno(), self._wake_read, self._wake_write)
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
@@ -110,14 +119,13 @@ class Zygote:
         try:
             pid = fork()
             if pid == 0:
-                ours.close()
-                os.close(output_read)
-                self._control.close()
-                os.close(self._wake_read)
-                os.close(self._wake_write)
+                # By their numbers: the library's way to close a socket is a few pages longer.
+                for descriptor in (ours.fileno(), output_read, *self._descriptors):
+                    close(descriptor)
                 live(self._pid, theirs, output_write, self._run, self._file, rehearsal, self._limit_bytes)
             self._children.add(pid)
-            socket.send_fds(self._control, [frame(Forked(pid=pid))], [ours.fileno(), output_read])
+            rights = (socket.SOL_SOCKET, socket.SCM_RIGHTS, _PAIR.pack(ours.fileno(), output_read))
+            self._control.sendmsg([frame(Forked(pid=pid))], [rights])
         finally:
             ours.close()
             theirs.close()
@@ -181,6 +189,7 @@ def _load(message: Load, chosen: Pinned, control: socket.socket) -> tuple[Run, A
     if not message.runner:
         prepare(source.language, file)
     _choose_temporary_folder()
+    look_for_numpy()
     return announcing(run, chosen.notice), file
 
 
@@ -205,13 +214,18 @@ def _freeze_after_rehearsing(rehearsal: Rehearsal) -> None:
     # What the file printed has been handed over by now; what a rehearsal prints is for nobody.
     flush_console()
     redirect(os.open(os.devnull, os.O_WRONLY))
-    rehearse(rehearsal, _REHEARSALS)
+    rehearse(rehearsal, rehearsal.messages * _REHEARSALS)
+    _pack()
+    move_code(partial(rehearse, rehearsal, rehearsal.messages), _OF_EVERY_CHILD)
+    # The interpreter has to get to know the code once more, and what every try does is what it should know last.
+    rehearse(rehearsal, rehearsal.messages * _REHEARSALS)
+    rehearse(rehearsal, rehearsal.messages[:1])
     _freeze()
 
 
 def _rehearsal(message: Load, file: Any) -> Rehearsal:
     rehearsal = None if message.runner else rehearsal_of(message.source.language, file)
-    return Rehearsal(*rehearsal) if rehearsal is not None else empty_rehearsal()
+    return rehearsal_with(*rehearsal) if rehearsal is not None else empty_rehearsal()
 
 
 def _load_failure(message: Load, notice: str, error: BaseException) -> LoadFailed:
@@ -248,10 +262,14 @@ def _freeze() -> None:
     flush_console()
     # User code may have started threads while loading; children do without them, and must not warn about it.
     warnings.filterwarnings("ignore", category=DeprecationWarning, message=".*fork.*")
-    gc.collect()
-    fill_gaps()
+    _pack()
     gc.freeze()
     gc.disable()
+
+
+def _pack() -> None:
+    gc.collect()
+    fill_gaps()
 
 
 def _notice(signal_number: int, frame: FrameType | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 from collections import ChainMap
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -33,7 +33,8 @@ class RenderOptions:
 class Renderer:
     """Renders values of any shape. Jinja is imported when the first real template is met."""
 
-    def __init__(self, options: RenderOptions, context: Mapping[str, Any]) -> None:
+    def __init__(self, options: RenderOptions | Callable[[], RenderOptions], context: Mapping[str, Any]) -> None:
+        """Options may be a function that makes them for the first real template: most tasks have none."""
         self._options = options
         self._context = context
 
@@ -48,24 +49,30 @@ class Renderer:
             return self._text(value, suffixes)
         if callable(getattr(value, "resolve", None)):
             return value.resolve(self._context)
-        return self._inside(value, functools.partial(self.render, suffixes=suffixes, untouched=untouched))
+        return self._inside(value, suffixes, untouched)
 
-    def _inside(self, value: Any, render: Callable[[Any], Any]) -> Any:
+    def _inside(self, value: Any, suffixes: Sequence[str], untouched: Collection[int]) -> Any:
         if isinstance(value, tuple):
-            items = [render(item) for item in value]
+            items = self._each(value, suffixes, untouched)
             return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
         if isinstance(value, list):
-            return [render(item) for item in value]
+            return self._each(value, suffixes, untouched)
         if isinstance(value, dict):
-            return {key: render(item) for key, item in value.items()}
+            return dict(zip(value, self._each(value.values(), suffixes, untouched), strict=True))
         if isinstance(value, set):
-            return {render(item) for item in value}
+            return set(self._each(value, suffixes, untouched))
         if isinstance(value, type) or not getattr(value, "template_fields", ()):
             return value
         # The original stays as it was written: a process may serve the same task again.
         rendered = copy.copy(value)
         for name in value.template_fields:
-            setattr(rendered, name, render(getattr(value, name)))
+            setattr(rendered, name, self.render(getattr(value, name), suffixes, untouched))
+        return rendered
+
+    def _each(self, values: Iterable[Any], suffixes: Sequence[str], untouched: Collection[int]) -> list[Any]:
+        rendered = []
+        for value in values:
+            rendered.append(self.render(value, suffixes, untouched))
         return rendered
 
     def _text(self, text: str, suffixes: Sequence[str]) -> Any:
@@ -92,7 +99,7 @@ class Renderer:
     @functools.cached_property
     def environment(self) -> Any:
         """What templates are made with."""
-        options = self._options
+        options = self._options() if callable(self._options) else self._options
         settings: dict[str, Any] = {"extensions": ["jinja2.ext.do"], "cache_size": 0, **options.environment}
         environment = _environment_class(options.is_native)(**_with_loader(settings, options))
         environment.filters |= {**_DATE_FILTERS, **options.filters}

@@ -7,10 +7,10 @@ memory each that a new process copies.
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from typing import Any
 
 from headrace.authoring.dag.asset_events import InletEvents, OutletEvents, TriggeringEvents
+from headrace.authoring.dag.configuration import conf
 from headrace.authoring.dag.connections import Connection
 from headrace.authoring.dag.context import Context, Makers
 from headrace.authoring.dag.dates import to_pendulum
@@ -42,15 +42,19 @@ _WRITTEN = {
 """Days from the logical date, and how the day is written."""
 
 
-@cache
-def makers_for(*, has_date: bool, has_assets: bool) -> Makers:
-    """What the context of a try has beside its plain values: dates if its run has one, assets if its task has some."""
+def _makers(has_date: bool, has_assets: bool) -> Makers:
     makers = dict(_ALWAYS)
     if has_assets:
         makers["asset_state_store"] = _asset_state_stores
     if has_date:
         makers |= _OF_DATE
     return makers
+
+
+def _key_text(context: Context, name: str) -> str:
+    run = context["dag_run"]
+    stamp = run.run_id if run.logical_time is None else run.logical_time.strftime("%Y%m%d")
+    return f"{run.dag_id}__{context['ti'].task_id}__{stamp}"
 
 
 def _params(context: Context, name: str) -> Any:
@@ -117,6 +121,10 @@ def _of_neighbour(context: Context, name: str) -> Any:
 
 _ALWAYS: Makers = {
     "params": _params,
+    "conf": lambda context, name: conf,
+    "test_mode": lambda context, name: False,
+    "task_instance_key_str": _key_text,
+    **dict.fromkeys(("partition_key", "partition_date"), _of_run),
     "macros": lambda context, name: Macros(),
     "var": lambda context, name: VariableLookup(),
     "conn": lambda context, name: Lookup(Connection.get),
@@ -138,3 +146,6 @@ _OF_DATE: Makers = {
         f"{which}_{name}": _of_neighbour for which in ("prev", "next") for name in ("execution_date", "ds", "ds_nodash")
     },
 }
+
+MAKERS = {(date, assets): _makers(date, assets) for date in (False, True) for assets in (False, True)}
+"""What the context of a try has beside its plain values: dates if its run has one, assets if its task has some."""

@@ -131,6 +131,8 @@ class ParamsDict(dict[str, Any]):
 
 def merged_params(of_dag: ParamsDict, of_task: ParamsDict, conf: Mapping[str, Any]) -> dict[str, Any]:
     """What a task sees as `params`: the DAG's under its own under what the run was started with, all checked."""
+    if not of_dag and not of_task:
+        return dict(conf)
     if not of_dag.schemas() and not of_task.schemas():
         return of_dag.dump() | of_task.dump() | dict(conf)
     merged = ParamsDict(of_dag.params() | of_task.params())

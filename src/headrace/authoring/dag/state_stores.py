@@ -121,7 +121,11 @@ class AssetStateStores:
 
 def has_assets(values: Iterable[Any]) -> bool:
     """Whether a task with these inlets or outlets can keep something for an asset."""
-    return any(isinstance(value, BaseAsset) for value in values)
+    # Every try asks; a function that is made for the question is more pages to copy than the answer.
+    for value in values:
+        if isinstance(value, BaseAsset):
+            return True
+    return False
 
 
 def clears_on_success() -> bool:

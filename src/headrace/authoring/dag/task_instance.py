@@ -8,9 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from headrace.authoring.asking import Engine
-from headrace.authoring.dag.configuration import conf
 from headrace.authoring.dag.context import Context, get_current_context
-from headrace.authoring.dag.context_values import makers_for
+from headrace.authoring.dag.context_values import MAKERS
 from headrace.authoring.dag.dates import to_pendulum
 from headrace.authoring.dag.other_runs import OtherRuns, state_name
 from headrace.authoring.dag.pulling import Pull
@@ -268,15 +267,9 @@ def task_context(instance: TaskInstance) -> Context:
         "map_index_template": task.settings.map_index_template,
         "inlets": task.settings.inlets,
         "outlets": task.settings.outlets,
-        "test_mode": False,
-        "conf": conf,
-        "partition_key": run.partition_key,
-        "partition_date": run.partition_date,
     }
-    stamp = run.run_id if run.logical_time is None else run.logical_time.strftime("%Y%m%d")
-    values["task_instance_key_str"] = f"{run.dag_id}__{task.task_id}__{stamp}"
     assets = has_assets(task.settings.inlets) or has_assets(task.settings.outlets)
-    return Context(values, makers_for(has_date=run.logical_time is not None, has_assets=assets))
+    return Context(values, MAKERS[run.logical_time is not None, assets])
 
 
 def context_environment(context: Mapping[str, Any]) -> dict[str, str]:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
+from types import NoneType
 from typing import Any
 
 import msgspec
@@ -18,6 +19,10 @@ from headrace.authoring.dag.value_plugins import serializer_named, serializer_of
 _TYPE = "__type"
 _VALUE = "__value"
 _LARGEST_PLAIN_INT = 2**63 - 1
+
+
+_WITHOUT_ELEMENTS = (NoneType, str, int, float)
+_WITH_ELEMENTS = (list, dict, tuple, set, frozenset)
 
 
 def encode_value(value: Any, name: str) -> bytes:
@@ -45,7 +50,10 @@ def decode_value(value: Any) -> Any:
 
 def length_of(value: Any) -> int | None:
     """How many elements a result has, if it has elements."""
-    return len(value) if isinstance(value, list | tuple | set | frozenset | Mapping) else None
+    # A type that `Mapping` has not met is compared with all kinds of mappings, which is forty pages for a new process.
+    if isinstance(value, _WITHOUT_ELEMENTS):
+        return None
+    return len(value) if isinstance(value, _WITH_ELEMENTS) or isinstance(value, Mapping) else None
 
 
 def to_json(value: Any, name: str) -> Any:
@@ -60,7 +68,7 @@ def to_json(value: Any, name: str) -> Any:
         return float(value) if math.isfinite(value) else _envelope("float", str(float(value)))
     if isinstance(value, list):
         return [to_json(item, name) for item in value]
-    if isinstance(value, Mapping):
+    if isinstance(value, dict) or isinstance(value, Mapping):
         return _mapping(value, name)
     return _special(value, name)
 
