@@ -76,7 +76,7 @@ class Agent:
         requests = Requests(options.isolation, max_map_length=options.max_map_length)
         self._errands = Errands(requests, logs_root, options)
         self._exchange = Exchange(requests, self._errands, logs_root, options, self._tell_of_run)
-        self._gathering = Gathering(executor, options.slots)
+        self._gathering = Gathering(executor, options.slots, options.gather_seconds)
         self._one_by_one = OneByOne(store, self._now, options.max_tasks_per_run)
         folders = RevisionFolders(options.revisions_dir or logs_root.with_name("revisions"), options.max_archive_bytes)
         self._placing = Placing(store, folders)

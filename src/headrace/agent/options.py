@@ -18,6 +18,8 @@ class AgentOptions:
     renew_seconds: float = 5.0
     poll_seconds: float = 5.0
     """How long it waits for a wake-up before it looks by itself."""
+    gather_seconds: float = 0.02
+    """How long results that come fast wait for others at most, so that one transaction serves them all."""
     retry_seconds: float = 0.5
     """Between two attempts to reach a database that is away."""
     kill_grace_seconds: float = 5.0

@@ -51,7 +51,10 @@ def equip_agent(
 ) -> None:
     """Make a node an agent. Tries take true time, whatever the node's own clock says."""
     node.executor = SimulatedExecutor(clock, decide, slots, executions)
-    options = AgentOptions(slots=slots, lease_seconds=LEASE_SECONDS, name=node.name, retry_seconds=0.0)
+    # What is waited for on this machine's clock would make another story of a seed on a busy one.
+    options = AgentOptions(
+        slots=slots, lease_seconds=LEASE_SECONDS, name=node.name, retry_seconds=0.0, gather_seconds=0.0
+    )
     inline = InlineExecutor(Broker(node.store))
     node.agent = Agent(node.store, node.clock, node.executor, inline, _LOGS, options)
 

@@ -162,8 +162,6 @@ class SimulatedExecutor:
             self.present[execution.claim] = self.executions[execution.claim] = execution
 
     def poll(self, timeout_seconds: float | None) -> list[TaskResult]:
-        if timeout_seconds:
-            return []  # nothing happens while somebody waits, however long that takes on this machine
         now = self.clock.now()
         ended = [execution for execution in self.present.values() if execution.ends_at <= now]
         for execution in ended:
