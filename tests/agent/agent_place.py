@@ -39,11 +39,10 @@ class Place:
         return to_micros(self.clock.now())
 
     def start_run(self, *keys, name="w", **fields):
-        """Of independent tasks; others that ask for tasks mean those of the last one."""
+        """Of independent tasks; `tasks` and `tries` are those of the run that was started last."""
 
         def work(tx):
-            fresh = {"operator": "x", **fields}
-            nodes = [Node(key="", kind="group"), *(Node(key=key, parent="", **fresh) for key in keys)]
+            nodes = [Node(key="", kind="group"), *(Node(key=key, parent="", operator="x", **fields) for key in keys)]
             flow = Workflow(name=name, language="python", nodes=tuple(nodes))
             (saved,) = save_file(tx, ensure_project(tx, "p", "/", self.now), f"{name}.py", "1", [flow], self.now)
             run_id = create_run(tx, NewRun(saved.id, "r1"), self.now)

@@ -12,7 +12,7 @@ from headrace.store import News
 def noticed(place, monkeypatch) -> list[str]:
     """Each time the agent is woken from now on."""
     wakes: list[str] = []
-    monkeypatch.setattr(place.executors[0], "wake", lambda: wakes.append("woken"), raising=False)
+    monkeypatch.setattr(place.executors[0], "wake", lambda: wakes.append("woken"))
     return wakes
 
 

@@ -81,11 +81,13 @@ class Requests:
     def run(self, tx: Transaction, attempt_id: int) -> RunInfo:
         """The run of an attempt."""
         if attempt_id not in self._runs:
+            _shorten(self._runs, self._limit)
             self._ask_for_runs(tx, [attempt_id])
         return self._runs[attempt_id]
 
     def learn_runs(self, tx: Transaction, graph: RunGraph, attempt_ids: Iterable[int]) -> None:
         """Have runs at hand that are wanted soon: one question for all that neither this nor the graph knows of."""
+        # Before any is added, so that none of them is forgotten while they are wanted, however many there are.
         _shorten(self._runs, self._limit)
         missing = []
         for attempt_id in sorted(set(attempt_ids) - self._runs.keys()):
@@ -98,7 +100,6 @@ class Requests:
             self._ask_for_runs(tx, missing)
 
     def _ask_for_runs(self, tx: Transaction, attempt_ids: Sequence[int]) -> None:
-        _shorten(self._runs, self._limit)
         for attempt_id, *facts in tx.run(FACTS_OF_ATTEMPTS, {"ids": list(attempt_ids)}):
             self._runs[attempt_id] = _run_info(tx, attempt_id, RunFacts(*facts))
 
