@@ -228,6 +228,11 @@ def test_it_tells_when_a_commit_does_not_wake_triggerers(monkeypatch):
     assert "told no triggerer" in first_problem(range(50))
 
 
+def test_it_tells_when_a_triggerer_tells_the_end_of_what_another_one_runs_and_does_not_wake_it(monkeypatch):
+    monkeypatch.setattr(triggers, "News", SimpleNamespace(TRIGGERS=NOTHING))
+    assert "told no triggerer" in first_problem(range(50, 250))
+
+
 # ---- assets --------------------------------------------------------------------------------------------------------
 
 MISPLACED = {

@@ -12,7 +12,9 @@ from store_bench import Bench, flow, node, report
 from headrace.definition import Deferral, Retry
 from headrace.handoff import Fired, TaskError
 from headrace.store import (
+    News,
     RunGraph,
+    Store,
     awaited_trigger,
     cancel_attempt,
     claim_triggers,
@@ -32,6 +34,7 @@ from headrace.store import (
     task_values,
     wake_due_tasks,
 )
+from headrace.store.results import settle_and_flush
 from headrace.store.schema import trigger
 
 DAY = 86_400
@@ -150,6 +153,41 @@ def test_two_triggerers_that_tell_the_same_resume_the_task_once(bench):
     for thread in threads:
         thread.join()
     assert [after for _, _, after in bench.events(attempt_id)].count("scheduled") == 2
+
+
+def test_triggerers_hear_of_an_end_only_if_another_one_tells_it(bench):
+    """One that lost its lease and does not know tells the end of what somebody else runs by now."""
+    heard: set[str] = set()
+    bench.store.wakeups.subscribe(lambda: heard.add("triggers"), News.TRIGGERS)
+    bench.start(flow(node("a", deferral=FOR_A_DAY), node("b", deferral=FOR_A_DAY)))
+    late, mine = triggerer(bench), triggerer(bench, 60)
+    claim(bench, late)
+    bench.advance(16)
+    first, second = claim(bench, mine)
+    heard.clear()
+    fire(bench, Fired(trigger_id=first.id), by=mine)
+    assert heard == set()
+    fire(bench, Fired(trigger_id=second.id), by=late)
+    assert heard == {"triggers"}
+
+
+def test_nobody_takes_a_trigger_whose_end_is_being_told(bench, monkeypatch):
+    if bench.url.startswith("sqlite"):
+        pytest.skip("SQLite has one writer")
+    deferred(bench)
+    mine, other, elsewhere = triggerer(bench), triggerer(bench), Store(bench.url)
+    (claimed,) = claim(bench, mine)
+    bench.store.transact(lambda tx: let_go_of_triggers(tx, mine))
+    taken: list[object] = []
+
+    def overtaken(advance, graph):
+        taken.extend(elsewhere.transact(lambda tx: claim_triggers(tx, other, 100, bench.now)))
+        return settle_and_flush(advance, graph)
+
+    monkeypatch.setattr("headrace.store.triggers.settle_and_flush", overtaken)
+    fire(bench, Fired(trigger_id=claimed.id), by=mine)
+    elsewhere.dispose()
+    assert (taken, rows(bench)) == ([], [])
 
 
 def test_triggers_are_shared_and_never_taken_twice(bench):

@@ -14,6 +14,7 @@ import msgspec
 from headrace.handoff import Fired, TaskResult
 from headrace.state import Advance, State, Task, is_ended_by
 from headrace.store.database import Transaction
+from headrace.store.news import News
 from headrace.store.results import Committed, settle_and_flush, tell_of, try_row, write_tries, write_values
 from headrace.store.run_graph import RunGraph
 from headrace.store.sql import Sql
@@ -44,8 +45,13 @@ CLAIM = Sql(_CLAIM.format(scope=""))
 CLAIM_OF_ATTEMPTS = Sql(_CLAIM.format(scope=_OF_ATTEMPTS))
 NAMES = Sql("SELECT id, key, map_index, try_number, fence FROM task WHERE id IN :ids[]")
 HELD = Sql("SELECT id, is_given_up FROM trigger WHERE agent_id = :agent_id")
+ATTEMPTS = Sql("SELECT attempt_id FROM trigger WHERE id IN :ids[] AND task_id IS NOT NULL AND NOT is_given_up")
+# Locked, so that nobody claims one whose end is being told: who runs it has to hear of that.
 WAITING = Sql(
-    "SELECT id, task_id, attempt_id FROM trigger WHERE id IN :ids[] AND task_id IS NOT NULL AND NOT is_given_up"
+    """
+    SELECT id, task_id, agent_id FROM trigger WHERE id IN :ids[] AND task_id IS NOT NULL AND NOT is_given_up
+    ORDER BY id [[postgres: FOR UPDATE]]
+    """
 )
 FORGET = Sql("DELETE FROM trigger WHERE id IN :ids[] AND is_given_up")
 OF_TASK = Sql(
@@ -144,12 +150,16 @@ def fire_triggers(
 ) -> Committed:
     """Have the tasks go on, or end, as their triggers say. A trigger that nobody waits for changes nothing.
 
+    `agent_id`: the triggerer that tells; another one that runs such a trigger by now is woken.
     `logs`: by trigger, the log in which the triggerer wrote.
     """
     ids = {"ids": [fired.trigger_id for fired in told]}
-    graph.lock(attempt_id for _, _, attempt_id in tx.run(WAITING, ids))
-    # Asked again, now that nobody can take the wait away any more.
-    waiting = {trigger_id: task_id for trigger_id, task_id, _ in tx.run(WAITING, ids)}
+    graph.lock(attempt_id for (attempt_id,) in tx.run(ATTEMPTS, ids))
+    # Asked only now that nobody can take the wait away any more.
+    rows = tx.run(WAITING, ids)
+    waiting = {trigger_id: task_id for trigger_id, task_id, _ in rows}
+    if any(holder_id not in (None, agent_id) for _, _, holder_id in rows):
+        tx.tell(News.TRIGGERS)
     tasks = {task.id: task for task in graph.load_with_parents(sorted(waiting.values()))}
     advance, unheard = Advance(graph), []
     for fired in told:
