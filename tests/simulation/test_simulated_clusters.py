@@ -293,9 +293,14 @@ def test_it_tells_when_a_watcher_that_ended_is_forgotten(monkeypatch):
 def test_it_tells_when_a_watcher_is_heard_twice(monkeypatch):
     monkeypatch.setattr(
         "headrace.triggerer.triggerer.emit_watched",
-        lambda tx, told, now: [watchers.emit_watched(tx, told, now) for _ in range(2)],
+        lambda tx, told, agent_id, now: [watchers.emit_watched(tx, told, one, now) for one in (agent_id, 0)],
     )
     assert "some came too often" in first_problem(range(50))
+
+
+def test_it_tells_when_an_event_of_a_watcher_is_not_known_that_is_told_again(monkeypatch):
+    patch_sql(monkeypatch, watchers, "LAST_TOLD", "WHERE id", "WHERE false AND id")
+    assert "some came too often" in first_problem(range(60, 260))
 
 
 def test_it_tells_when_writes_do_not_name_the_version_that_they_were_decided_for(monkeypatch, prepared_postgres_url):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from store_bench import SECOND, flow, node
 
@@ -11,16 +12,21 @@ from headrace.handoff import Fired, TaskError
 from headrace.projects import ParsedFile
 from headrace.projects.saving import save_parsed
 from headrace.store import (
+    Store,
     claim_triggers,
+    emit_events,
     emit_watched,
+    forget_agents,
     has_free_triggers,
     has_watchers_to_change,
     keep_watchers,
     list_asset_events,
     queued_events,
     register,
+    resign,
     set_paused,
     watcher_names,
+    watchers,
     watching_workflow,
 )
 
@@ -35,6 +41,7 @@ class Watching:
         self.bench = bench
         self.folder = folder
         self.ids = {}
+        self.triggerer_id = 0
 
     def save(self, name, *watchers, digest="1"):
         use = AssetUse(name="orders", role="schedule", uri="s3://orders", watchers=watchers)
@@ -58,14 +65,25 @@ class Watching:
     def claim(self):
         """What is watched, taken from whoever had it by a new triggerer."""
         self.bench.now += 20 * SECOND
-        agent_id = self.bench.store.transact(
+        self.triggerer_id = self.bench.store.transact(
             lambda tx: register(
                 tx, kind="triggerer", name="t", place="here", pid=1, slots=9, queues=(), now=self.bench.now,
                 lease_micros=15 * SECOND,
             )
         )  # fmt: skip
-        claimed = self.bench.store.transact(lambda tx: claim_triggers(tx, agent_id, 9, self.bench.now))
+        claimed = self.bench.store.transact(lambda tx: claim_triggers(tx, self.triggerer_id, 9, self.bench.now))
         return {one.path: one for one in claimed}
+
+    def tell(self, *told, by=None):
+        """How many of these updated their assets."""
+        agent_id = by or self.triggerer_id
+        return self.bench.store.transact(lambda tx: emit_watched(tx, told, agent_id, self.bench.now))
+
+    def payloads(self):
+        """What was told of `orders`, oldest first."""
+        with self.bench.store.read() as tx:
+            events = list_asset_events(tx, asset="orders")
+        return [msgspec.json.decode(event.extra)["payload"] for event in reversed(events)]
 
 
 @pytest.fixture
@@ -125,14 +143,13 @@ def test_every_event_updates_the_asset_and_a_failure_or_an_old_watcher_does_not(
     watching.keep()
     trigger_id = watching.claim()["a.Files"].id
     told = [
-        Fired(trigger_id=trigger_id, event=1),
-        Fired(trigger_id=trigger_id, event={"n": 2}),
-        Fired(trigger_id=trigger_id, error=TaskError(type="E", message="no")),
-        Fired(trigger_id=trigger_id + 1000, event=3),
+        Fired(trigger_id=trigger_id, number=1, event=1),
+        Fired(trigger_id=trigger_id, number=2, event={"n": 2}),
+        Fired(trigger_id=trigger_id, number=3, error=TaskError(type="E", message="no")),
+        Fired(trigger_id=trigger_id + 1000, number=4, event=3),
     ]
-    store, now = watching.bench.store, watching.bench.now
-    assert store.transact(lambda tx: emit_watched(tx, told, now)) == 2
-    with store.read() as tx:
+    assert watching.tell(*told) == 2
+    with watching.bench.store.read() as tx:
         events = list_asset_events(tx, asset="orders")
         assert len(queued_events(tx, watching.ids["one"])) == 2
     assert [event.extra for event in events] == [
@@ -141,4 +158,60 @@ def test_every_event_updates_the_asset_and_a_failure_or_an_old_watcher_does_not(
     ]
     watching.pause("one")
     watching.keep()
-    assert store.transact(lambda tx: emit_watched(tx, told, now)) == 0
+    assert watching.tell(Fired(trigger_id=trigger_id, number=5, event=4)) == 0
+
+
+@pytest.fixture
+def fired(watching):
+    """Makes events of one watcher, each with a number and a payload."""
+    watching.save("one", FILES)
+    watching.keep()
+    trigger_id = watching.claim()["a.Files"].id
+    return lambda number, event: Fired(trigger_id=trigger_id, number=number, event=event)
+
+
+def test_an_event_that_is_told_again_updates_the_asset_once(watching, fired):
+    assert watching.tell(fired(1, "a"), fired(2, "b")) == 2
+    assert watching.tell(fired(1, "a"), fired(2, "b"), fired(3, "c")) == 1
+    assert watching.tell(fired(3, "c")) == 0
+    assert watching.payloads() == ["a", "b", "c"]
+
+
+def test_each_triggerer_counts_its_own_events(watching, fired):
+    """Also those that one has to tell which lost the watcher to another one."""
+    first = watching.triggerer_id
+    watching.tell(fired(1, "a"), fired(2, "b"))
+    watching.claim()
+    watching.tell(fired(1, "c"))
+    watching.tell(fired(2, "b"), fired(3, "d"), by=first)
+    watching.tell(fired(1, "c"), fired(2, "e"))
+    assert watching.payloads() == ["a", "b", "c", "d", "e"]
+
+
+def test_a_triggerer_that_nobody_remembers_is_heard(watching, fired):
+    late = watching.triggerer_id
+    watching.claim()
+    with watching.bench.store.begin() as tx:
+        resign(tx, late, watching.bench.now)
+        forget_agents(tx, watching.bench.now)
+    watching.tell(fired(1, "a"), by=late)
+    assert watching.payloads() == ["a"]
+
+
+def test_an_event_that_is_told_again_while_the_first_commit_is_under_way_updates_the_asset_once(
+    watching, fired, monkeypatch
+):
+    """A server may still be busy with a commit whose connection has broken."""
+    if watching.bench.url.startswith("sqlite"):
+        pytest.skip("SQLite has one writer")
+    first, told = Store(watching.bench.url), [fired(1, "a")]
+
+    def overtaken(tx, *rest):
+        monkeypatch.setattr(watchers, "emit_events", emit_events)
+        first.transact(lambda tx: emit_watched(tx, told, watching.triggerer_id, watching.bench.now))
+        return emit_events(tx, *rest)
+
+    monkeypatch.setattr(watchers, "emit_events", overtaken)
+    assert watching.tell(*told) == 0
+    first.dispose()
+    assert watching.payloads() == ["a"]

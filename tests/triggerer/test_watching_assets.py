@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import pytest
 from waiting_tasks import step_until
 
 from headrace.definition import AssetUse, Node, Schedule, Watcher, Workflow
+from headrace.errors import StoreUnreachableError
 from headrace.projects import ParsedFile
 from headrace.projects.saving import save_parsed
 from headrace.scheduler import WatcherKeeper
-from headrace.store import list_asset_events, set_paused
+from headrace.store import Transaction, emit_watched, list_asset_events, resign, set_paused
 from headrace.triggerer import Triggerer
 
 SEVERAL = """
@@ -72,8 +76,8 @@ def start():
     """Starts triggerers and stops them."""
     started: list[Triggerer] = []
 
-    def begin(waiting):
-        triggerer = waiting.triggerer(retry_seconds=0.05)
+    def begin(waiting, **options):
+        triggerer = waiting.triggerer(retry_seconds=0.05, **options)
         triggerer.start()
         started.append(triggerer)
         return triggerer
@@ -120,3 +124,53 @@ def test_another_triggerer_goes_on_when_one_leaves(waiting, start):
     first.stop()
     second = start(waiting)
     step_until(second, lambda: watched.events() == told(0, 0))
+
+
+def test_the_events_of_a_process_that_takes_the_place_of_a_dead_one_count(waiting, start):
+    watched = Watched(waiting, do="count", until=2)
+    triggerer = start(waiting)
+    step_until(triggerer, lambda: watched.events() == told(0, 1))
+    os.kill(triggerer.child_pid, signal.SIGKILL)
+    step_until(triggerer, lambda: watched.events() == told(0, 1, 0, 1))
+
+
+@pytest.fixture
+def tellings(monkeypatch):
+    """How many events each commit has recorded. The answer to the first one that recorded some is lost."""
+    tellings, unanswered, commit = [], [], Transaction.commit
+
+    def emit(tx, *rest):
+        recorded = emit_watched(tx, *rest)
+        if recorded and not any(tellings):
+            unanswered.append(tx)
+        tellings.append(recorded)
+        return recorded
+
+    def commit_and_lose(tx):
+        commit(tx)
+        if tx in unanswered:
+            raise StoreUnreachableError("the answer was lost")
+
+    monkeypatch.setattr("headrace.triggerer.triggerer.emit_watched", emit)
+    monkeypatch.setattr(Transaction, "commit", commit_and_lose)
+    return tellings
+
+
+def test_an_event_whose_commit_got_no_answer_updates_the_asset_once(waiting_anywhere, start, tellings):
+    watched = Watched(waiting_anywhere, do="count", until=3)
+    triggerer = start(waiting_anywhere)
+    step_until(triggerer, lambda: len(tellings) > 1 and len(watched.events()) >= 3)
+    assert watched.events() == told(0, 1, 2)
+
+
+def test_such_an_event_of_a_triggerer_that_lost_its_lease_meanwhile_updates_the_asset_once(waiting, start, tellings):
+    """Under its new lease the watcher begins anew, and what it tells then counts."""
+    watched = Watched(waiting, do="count", until=1)
+    triggerer = start(waiting, renew_seconds=3600)
+    step_until(triggerer, lambda: tellings)
+    before = triggerer.id
+    waiting.store.transact(lambda tx: resign(tx, before, waiting.now))
+    triggerer.renew()
+    step_until(triggerer, lambda: len(watched.events()) > 1)
+    assert tellings == [1, 0, 1]
+    assert watched.events() == told(0, 0)

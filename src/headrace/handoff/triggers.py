@@ -45,6 +45,8 @@ class Fired(Data, frozen=True, kw_only=True, tag="fired"):
     values: dict[str, msgspec.Raw] = {}
     """Named results of the task that it ends, each already JSON."""
     lengths: dict[str, int] = {}
+    number: int = 0
+    """Of an event of a watcher, by which it is known when it is told again; the triggerer that hears it counts."""
 
 
 class Stopped(Data, frozen=True, kw_only=True, tag="stopped"):

@@ -533,6 +533,7 @@ agent = Table(
     Column("is_lost", Boolean, nullable=False, default=False, comment="stopped, or its lease ran out and was taken"),
     Column("lost_at", Instant, comment="when others gave it up; NULL: it lives, or stopped by itself"),
     Column("version", Text, comment="of the release that it runs"),
+    Column("last_told", BigInteger, nullable=False, server_default="0", comment="triggerer: its last recorded event"),
     Index("ix_agent_lease", "lease_until", **_where("NOT is_lost")),
 )
 

@@ -2,6 +2,10 @@
 
 A watcher is a row of `trigger` that no task waits for: triggerers take it under their lease as they take all others.
 It is there as long as something that is not paused is scheduled on its asset, and is the same for all that name it.
+
+A triggerer that got no answer to a commit tells the same events again. It has numbered them, and the store keeps the
+last number beside the triggerer's lease rather than in the watcher's row: two triggerers may have something to tell of
+the same watcher for a while, and each of them counts for itself.
 """
 
 from __future__ import annotations
@@ -39,6 +43,16 @@ INSERT = Sql(
     """
 )
 DELETE = Sql("DELETE FROM trigger WHERE id IN :ids[] AND asset IS NOT NULL")
+LAST_TOLD = Sql("SELECT last_told FROM agent WHERE id = :agent_id")
+# Travels with the commit, so that one who freezes in the middle does not keep the lease from being renewed or taken.
+COUNT = Sql(
+    """
+    UPDATE agent SET last_told = r.last_told
+    FROM (SELECT * FROM ROWS(:rows)) AS r WHERE agent.id = r.id AND agent.last_told = r.before
+    """,
+    rows=(("id", "bigint"), ("before", "bigint"), ("last_told", "bigint")),
+    changes_all=True,
+)
 WATCHED = Sql("SELECT id, asset FROM trigger WHERE id IN :ids[] AND asset IS NOT NULL")
 CURRENT_VERSION = Sql("SELECT current_version_id FROM workflow WHERE id = :workflow_id")
 WATCHERS = Sql("SELECT DISTINCT asset, name FROM asset_watcher WHERE asset IN :assets[] ORDER BY asset, name")
@@ -71,9 +85,25 @@ def watching_workflow(tx: Transaction, workflow_id: int) -> Version:
     return tx.shared(Definitions).version(tx, version_id)
 
 
-def emit_watched(tx: Transaction, told: Sequence[Fired], now: int) -> int:
-    """Update the assets whose watchers have told something; those that are watched no longer are left alone."""
-    events = [fired for fired in told if fired.error is None]
+def emit_watched(tx: Transaction, told: Sequence[Fired], agent_id: int, now: int) -> int:
+    """Update the assets whose watchers have told something; those that are watched no longer are left alone.
+
+    `agent_id`: the triggerer that tells, and has numbered the events. What it has told before changes nothing.
+    """
+    events = [fired for fired in told if fired.number and fired.error is None]
+    if not events:
+        return 0
+    rows = tx.run(LAST_TOLD, {"agent_id": agent_id})
+    # One that was gone for a day is forgotten, and with it how far it had come.
+    last = rows[0][0] if rows else 0
+    new = [fired for fired in events if fired.number > last]
+    updates = _update_assets(tx, new, now)
+    if new and rows:
+        tx.write_each(COUNT, [{"id": agent_id, "before": last, "last_told": new[-1].number}])
+    return updates
+
+
+def _update_assets(tx: Transaction, events: Sequence[Fired], now: int) -> int:
     assets = dict(tx.run(WATCHED, {"ids": [fired.trigger_id for fired in events]})) if events else {}
     found = [fired for fired in events if fired.trigger_id in assets]
     if found:

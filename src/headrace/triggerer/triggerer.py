@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
@@ -132,6 +133,8 @@ class Triggerer:
         self._child = make_child(self._loop, self._hear, self._child_died, options.stuck_seconds)
         self._running: dict[int, HeldTrigger] = {}
         self._told: list[Fired] = []
+        self._numbers = count(1)
+        """Of the events of watchers, so that those which are told again are known."""
         self._logs: dict[int, str] = {}
         self._forgotten: list[int] = []
         self._must_look = threading.Event()
@@ -313,7 +316,7 @@ class Triggerer:
         if told:
             graph = RunGraph(tx, self._now())
             fire_triggers(tx, graph, told, self.id or None, self._logs)
-            emit_watched(tx, told, self._now())
+            emit_watched(tx, told, self.id, self._now())
         if forgotten:
             forget_triggers(tx, forgotten)
 
@@ -375,7 +378,7 @@ class Triggerer:
     def _fired(self, message: Fired) -> None:
         held = self._running.get(message.trigger_id)
         if held is not None and held.order.asset:
-            self._told.append(message)
+            self._told.append(msgspec.structs.replace(message, number=next(self._numbers)))
             if message.error is not None:
                 _log.warning("a watcher of asset `%s` failed: %s", held.order.asset, message.error.message)
         elif held is not None and not held.is_stopping:
@@ -443,10 +446,12 @@ class Triggerer:
     def _begin_anew(self) -> None:
         """The others gave this triggerer up and run its triggers: it stops them and starts as a new one."""
         if not self._store.outage.is_on:
-            count = len(self._running)
-            _log.warning("triggerer `%s` lost its lease: its %d triggers go on elsewhere", self.name, count)
+            running = len(self._running)
+            _log.warning("triggerer `%s` lost its lease: its %d triggers go on elsewhere", self.name, running)
         self._stop_everything()
         try:
+            # First, as what may have been recorded without an answer is known by the number and the old lease.
+            self._commit()
             self._register()
             self._must_look.set()
         except StoreError as error:

@@ -532,6 +532,9 @@ def _create_others() -> None:
         Column("is_lost", Boolean, nullable=False, comment="stopped, or its lease ran out and was taken"),
         Column("lost_at", BigInteger, comment="when others gave it up; NULL: it lives, or stopped by itself"),
         Column("version", Text, comment="of the release that it runs"),
+        Column(
+            "last_told", BigInteger, nullable=False, server_default="0", comment="triggerer: its last recorded event"
+        ),
         PrimaryKeyConstraint("id", name="pk_agent"),
     )
     op.create_index("ix_agent_lease", "agent", ["lease_until"], **_where("NOT is_lost"))
