@@ -44,6 +44,27 @@ def test_a_process_that_dies_without_a_result_fails_its_try(local, project, oper
     assert after.outcome == "success"
 
 
+def test_the_log_of_a_process_that_died_ends_with_the_reason(local, project):
+    project.write(
+        """
+        import os, signal, sys
+        def half_a_line(request, channel):
+            sys.stdout.write("half a line")
+            sys.stdout.flush()
+            os.kill(os.getpid(), signal.SIGKILL)
+        def nothing(request, channel): os._exit(3)
+        """
+    )
+    spoke, silent = project.request("half_a_line"), project.request("nothing")
+    run_all(local(), spoke, silent)
+    first, second, hint = project.log(spoke).splitlines()
+    assert first == "half a line" and hint == "hint: often the machine ran out of memory"
+    words = "task `half_a_line` (try 1) was killed by signal 9 after 0 s"
+    assert second.endswith(f" ERROR headrace.task: ProcessDied: {words}")
+    (only,) = project.log(silent).splitlines()
+    assert "left with exit code 3 after 0 s, without a result" in only
+
+
 def test_a_process_that_closes_its_line_is_killed(local, project):
     project.write(CRASHES)
     (result,) = run_all(local(), project.request("hang_up"))

@@ -251,7 +251,7 @@ class LocalExecutor:
 
     def _end(self, zygote: Zygote, attempt: Try, worker: Worker, result: TaskResult) -> None:
         if attempt.stream is not None:
-            self._pump.finish(attempt.stream)
+            self._pump.finish(attempt.stream, verdicts.last_words(result))
         self._timers.drop(attempt.key)
         worker.current = None
         worker.served += 1

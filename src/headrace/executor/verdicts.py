@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from headrace.handoff import TaskError, TaskRequest, TaskResult, failed
+from headrace.handoff import TaskError, TaskRequest, TaskResult, failed, failure_line
 
 Verdict = Callable[[TaskRequest], TaskResult]
 
@@ -72,6 +72,13 @@ def unrecorded(result: TaskResult, error: Exception) -> TaskResult:
     message = f"what the try has left could not be recorded: {type(error).__name__}: {error}"
     told = TaskError(type="ResultError", message=message)
     return TaskResult(task_id=result.task_id, fence=result.fence, outcome="failed", error=told, has_died=True)
+
+
+def last_words(result: TaskResult) -> bytes:
+    """How the log of a try ends whose process could not say why it failed."""
+    if not result.has_died or result.error is None:
+        return b""
+    return f"{failure_line(result.error)}\n".encode(errors="backslashreplace")
 
 
 def _without_a_word(result: TaskResult) -> TaskResult:

@@ -29,7 +29,7 @@ from headrace.handoff.errands import (
     is_errand,
 )
 from headrace.handoff.failures import failed, failure_of, user_traceback
-from headrace.handoff.lines import FAILURE, Console, LineFormatter, line_of, say
+from headrace.handoff.lines import FAILURE, Console, LineFormatter, failure_line, say
 from headrace.handoff.messages import (
     MARKED_TASK,
     RETURN_VALUE,
@@ -113,10 +113,10 @@ __all__ = [
     "errand_id",
     "errand_key",
     "failed",
+    "failure_line",
     "failure_of",
     "frame",
     "is_errand",
-    "line_of",
     "may_reuse",
     "reusing",
     "say",

@@ -8,6 +8,8 @@ import sys
 import time
 from datetime import UTC, datetime
 
+from headrace.handoff.messages import TaskError
+
 FAILURE = "headrace.task"
 """Who says at the end of a log why the try failed, in a line of this name and those that follow it."""
 
@@ -43,7 +45,7 @@ def say(log: logging.Logger, text: str, *args: object) -> None:
     if not log.isEnabledFor(logging.INFO):
         return
     try:
-        sys.stderr.write(f"{line_of('INFO', log.name, text % args if args else text)}\n")
+        sys.stderr.write(f"{_line_of('INFO', log.name, text % args if args else text)}\n")
     except (AttributeError, OSError, ValueError):
         return  # user code closed or replaced the stream
 
@@ -65,7 +67,13 @@ def _is_only_for_console(log: logging.Logger) -> bool:
     return True
 
 
-def line_of(level: str, name: str, text: str) -> str:
+def _line_of(level: str, name: str, text: str) -> str:
     """The same line without a record."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds").removesuffix("+00:00")
     return f"{now}Z {level} {name}: {text}"
+
+
+def failure_line(error: TaskError) -> str:
+    """How a log ends that tells why the try failed; a traceback makes several lines of it."""
+    text = f"failed\n{error.traceback}" if error.traceback else f"{error.type}: {error.message}"
+    return _line_of("ERROR", FAILURE, text.rstrip())

@@ -29,6 +29,7 @@ class LogStream:
         self._file = LogFile(path, masker, output)
         self._lock = Lock()
         self._is_open = True
+        self._ends_a_line = True
 
     @property
     def lost_bytes(self) -> int:
@@ -42,11 +43,11 @@ class LogStream:
                 return False
             data = _read(self.descriptor, _CHUNK)
             if data:
-                self._file.write(data)
+                self._write(data)
             return data != b""
 
-    def finish(self) -> None:
-        """Copy everything that is in the pipe now, and close the file. The pipe stays open."""
+    def finish(self, last_words: bytes = b"") -> None:
+        """Copy everything that is in the pipe now and these lines, and close the file. The pipe stays open."""
         with self._lock:
             if not self._is_open:
                 return
@@ -54,9 +55,15 @@ class LogStream:
             # Only what was written so far: a stray process that goes on writing must not keep us here.
             waiting = _waiting_bytes(self.descriptor)
             while waiting > 0 and (data := _read(self.descriptor, min(waiting, _CHUNK))):
-                self._file.write(data)
+                self._write(data)
                 waiting -= len(data)
+            if last_words:
+                self._write(last_words if self._ends_a_line else b"\n" + last_words)
             self._file.close()
+
+    def _write(self, data: bytes) -> None:
+        self._file.write(data)
+        self._ends_a_line = data.endswith(b"\n")
 
 
 class LogPump:
@@ -80,10 +87,13 @@ class LogPump:
         self._selector.register(descriptor, selectors.EVENT_READ, stream)
         return stream
 
-    def finish(self, stream: LogStream) -> None:
-        """Return when everything that was written so far is in the file. The pipe may serve another stream then."""
+    def finish(self, stream: LogStream, last_words: bytes = b"") -> None:
+        """Return when everything that was written so far is in the file, followed by the last words, if there are any.
+
+        The pipe may serve another stream then.
+        """
         self._forget(stream)
-        stream.finish()
+        stream.finish(last_words)
 
     def close(self) -> None:
         """End the thread. Streams that are still open keep what they have written."""

@@ -8,15 +8,14 @@ from typing import TypeVar
 
 from headrace.errors import HeadraceError, LoadError
 from headrace.handoff import (
-    FAILURE,
     Channel,
     Done,
     TaskRequest,
     TaskResult,
     failed,
+    failure_line,
     failure_of,
     frame,
-    line_of,
     user_traceback,
 )
 from headrace.runner.termination import TaskTerminated
@@ -50,9 +49,8 @@ def _shown(result: TaskResult) -> TaskResult:
     """The same result; why it failed goes to standard error, and so to the end of the try's log."""
     error = result.error
     if result.outcome == "failed" and error is not None:
-        text = f"failed\n{error.traceback}" if error.traceback else f"{error.type}: {error.message}"
         try:
-            print(line_of("ERROR", FAILURE, text.rstrip()), file=sys.stderr)
+            print(failure_line(error), file=sys.stderr)
         except (AttributeError, OSError, ValueError):
             pass  # user code closed or replaced the stream; the result still says why
     return result
