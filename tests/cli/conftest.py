@@ -31,7 +31,7 @@ class Command:
 
     def write(self, name, text):
         path = self.folder / "flows" / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(textwrap.dedent(text))
         return str(path)
 

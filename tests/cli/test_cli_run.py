@@ -141,3 +141,11 @@ def clean(context, raw):
     )
     result, code = headrace.json("run", file, "clean")
     assert (code, result["state"]) == (0, "success")
+
+
+def test_runs_of_namesakes_are_listed_with_their_projects(headrace):
+    for folder in ("north", "south"):
+        assert headrace("run", headrace.write(f"{folder}/etl.dig", "+a: {echo>: hello}")).returncode == 0
+    assert headrace("run", headrace.write("north/other.dig", "+a: {echo>: hello}")).returncode == 0
+    lines = headrace("runs").out.splitlines()[1:]
+    assert [line.split()[1] for line in lines] == ["other", "south/etl", "north/etl"]

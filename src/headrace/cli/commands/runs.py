@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Sequence
 
 import click
 
@@ -58,10 +60,13 @@ def command(
         print_json({"runs": [describe(row) for row in rows], "next": rows[-1].id if len(rows) == limit else None})
         return
     headers = ("run", "workflow", "state", "logical time", "started", "took")
+    names = _names(rows)
+    cells = [_cells(row, names[row.project, row.workflow]) for row in rows]
     if any(row.partition_key is not None for row in rows):
-        print_table((*headers, "partition"), [(*_cells(row), row.partition_key or "") for row in rows])
+        with_partitions = [(*line, row.partition_key or "") for line, row in zip(cells, rows, strict=True)]
+        print_table((*headers, "partition"), with_partitions)
         return
-    print_table(headers, [_cells(row) for row in rows])
+    print_table(headers, cells)
 
 
 def describe(row: RunRow) -> dict[str, object]:
@@ -88,7 +93,14 @@ def describe(row: RunRow) -> dict[str, object]:
     }
 
 
-def _cells(row: RunRow) -> tuple[object, ...]:
+def _names(rows: Sequence[RunRow]) -> dict[tuple[str, str], str]:
+    """By which commands know the workflows: with its project where another one here has a workflow of that name."""
+    workflows = {(row.project, row.workflow) for row in rows}
+    projects = Counter(name for _, name in workflows)
+    return {(project, name): f"{project}/{name}" if projects[name] > 1 else name for project, name in workflows}
+
+
+def _cells(row: RunRow, name: str) -> tuple[object, ...]:
     started = shown(row.started_at) if row.started_at is not None else ""
     logical = shown(row.logical_at) if row.logical_at is not None else ""
-    return row.id, row.workflow, row.state, logical, started, span(row.started_at, row.ended_at)
+    return row.id, name, row.state, logical, started, span(row.started_at, row.ended_at)
