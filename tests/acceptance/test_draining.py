@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 
 import pytest
 from cluster import LONG_SECONDS
+
+from headrace.cli.interrupts import ECHO_SECONDS
 
 
 @pytest.fixture
@@ -30,7 +33,21 @@ def test_what_does_not_finish_in_time_is_handed_back_and_a_second_signal_is_obey
     assert cluster.tasks(run_id)["ask"].try_number == 1
     second.signal(signal.SIGTERM)
     cluster.wait_until(lambda: "once more ends it at once" in second.stderr, "it waits for the task")
+    time.sleep(ECHO_SECONDS)
     assert cluster.tasks(run_id)["ask"].state == "running"
     second.signal(signal.SIGTERM)
     assert second.process.wait(LONG_SECONDS) == 130
     cluster.wait_until(lambda: not cluster.processes(), "everything is gone")
+
+
+def test_a_signal_that_comes_several_times_at_once_drains(cluster, tmp_path):
+    """As from `timeout`, which signals the process and then its whole group."""
+    member = cluster.standalone()
+    run_id = cluster.trigger("asking")
+    cluster.wait_until(lambda: list(tmp_path.glob("asks * 1")), "the task runs")
+    for _ in range(20):
+        member.signal(signal.SIGTERM)
+        time.sleep(0.002)
+    assert member.process.wait(LONG_SECONDS) == 0
+    assert cluster.tasks(run_id)["ask"].state == "scheduled"
+    assert [(one.try_number, one.state) for one in cluster.tries(run_id)["ask"]] == [(1, "canceled")]

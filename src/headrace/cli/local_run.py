@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -22,6 +19,7 @@ from headrace.actions.parts import Parts
 from headrace.actions.private_projects import folder_name
 from headrace.actions.wording import error_line
 from headrace.cli.blocks import shown_time
+from headrace.cli.interrupts import INTERRUPTED, Interrupts, listening
 from headrace.cli.log_lines import LogLines, show_log_lines
 from headrace.cli.log_tail import log_file, tail, without_headline
 from headrace.cli.opening import is_private_store_meant, private_store, without_password
@@ -42,8 +40,7 @@ _LOOK_SHARE = 20
 _STILL_SECONDS = 5.0
 """How long nothing may happen before somebody who waits is told why."""
 _WORKING = ("queued", "running", "restarting")
-_INTERRUPTED = 130
-_EXIT_CODES = {"success": 0, "canceled": _INTERRUPTED}
+_EXIT_CODES = {"success": 0, "canceled": INTERRUPTED}
 
 
 class Wish(NamedTuple):
@@ -64,19 +61,6 @@ class WarmStart(NamedTuple):
     broker: LateBroker
     output: TaskOutput | None
     """What tasks print, if it is to be shown."""
-
-
-class Interrupts:
-    """Counts Ctrl-C and SIGTERM; the second one ends everything."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def __call__(self, _number: int, _frame: object) -> None:
-        self.count += 1
-        if self.count > 1:
-            # The warm parents see their sockets close and kill every process below them.
-            os._exit(_INTERRUPTED)
 
 
 def run_to_end(settings: Settings, parsing: Parsing, warm: WarmStart, wish: Wish) -> int:
@@ -126,7 +110,7 @@ def _drive(
     *,
     as_json: bool,
 ) -> int:
-    with _listening() as interrupts:
+    with listening() as interrupts:
         try:
             started = begin()
             progress = progress_for(sys.stderr, started)
@@ -145,7 +129,7 @@ def _drive(
         _tell_undone(settings, url, run, undone)
     if as_json:
         print_json(_summary(run, tasks))
-    return _INTERRUPTED if undone else _EXIT_CODES.get(run.state, 1)
+    return INTERRUPTED if undone else _EXIT_CODES.get(run.state, 1)
 
 
 def _tell_carried_over(local: LocalRun, run: RunRow, progress: Progress) -> None:
@@ -159,17 +143,6 @@ def _tell_carried_over(local: LocalRun, run: RunRow, progress: Progress) -> None
     progress.say(f"attempt {run.attempt_number} of the session{at}{again}")
 
 
-@contextmanager
-def _listening() -> Iterator[Interrupts]:
-    interrupts = Interrupts()
-    before = {number: signal.signal(number, interrupts) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield interrupts
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def _follow(local: LocalRun, progress: Progress, interrupts: Interrupts) -> None:
     is_stopping = False
     pause = _LOOK_SECONDS
@@ -177,7 +150,7 @@ def _follow(local: LocalRun, progress: Progress, interrupts: Interrupts) -> None
     while not local.wait(pause):
         began = time.monotonic()
         try:
-            if interrupts.count and not is_stopping:
+            if interrupts.is_told and not is_stopping:
                 local.cancel()
                 is_stopping = True
                 progress.say("stopping the run; once more ends it at once")

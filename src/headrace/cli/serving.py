@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import signal
 import socket
 from pathlib import Path
@@ -11,11 +10,10 @@ from pathlib import Path
 import click
 
 from headrace.actions.serving import Serving
+from headrace.cli.interrupts import listening
 from headrace.cli.log_lines import show_log_lines
 from headrace.errors import UsageError
 from headrace.settings import ProjectFolder
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 drain_option = click.option(
     "--drain-seconds", type=click.FloatRange(0),
@@ -37,15 +35,13 @@ def serve(serving: Serving, status: str) -> None:
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)
     signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
-    for number in _SIGNALS:
-        signal.signal(number, _notice)
-    serving.start()
-    click.echo(status, err=True)
-    ours.recv(1)
-    for number in _SIGNALS:
-        signal.signal(number, _leave)
-    click.echo("stopping: running tasks may finish; once more ends it at once", err=True)
-    serving.stop()
+    with listening():
+        serving.start()
+        click.echo(status, err=True)
+        ours.recv(1)
+        signal.set_wakeup_fd(-1)
+        click.echo("stopping: running tasks may finish; once more ends it at once", err=True)
+        serving.stop()
 
 
 def project_folder(text: str) -> ProjectFolder:
@@ -58,11 +54,3 @@ def project_folder(text: str) -> ProjectFolder:
     if not name:
         raise UsageError(f"expected a project as `NAME=PATH`, got: `{text}`")
     return ProjectFolder(name, folder)
-
-
-def _notice(_number: int, _frame: object) -> None:
-    """The number has been written to the socket."""
-
-
-def _leave(_number: int, _frame: object) -> None:
-    os._exit(130)
