@@ -92,6 +92,15 @@ def test_task_of_a_process_that_died_here_is_rescued_at_once(bench, caplog):
     assert [bool(row.is_lost) for row in bench.rows(tables.agent)] == [False, False, True]
 
 
+@pytest.mark.parametrize("kind", ["agent", "scheduler", "triggerer"])
+def test_a_process_that_died_here_is_told_by_its_kind_and_name(bench, caplog, kind):
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    bench.agent("a {name}", kind=kind, place=place(), pid=dead.pid, lease=900)
+    assert Rescuer(bench.store).tick(bench.now) == 1
+    assert caplog.messages == [f"{kind} `a {{name}}` (process {dead.pid}) is dead: it held no tasks"]
+
+
 def test_many_lost_tasks_are_rescued_in_small_batches(bench):
     names = [f"t{number}" for number in range(7)]
     bench.start(flow("w", *(node(name, retry=RETRY) for name in names)))

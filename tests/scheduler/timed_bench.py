@@ -71,10 +71,12 @@ class Bench:
 
     # ---- what an agent does ------------------------------------------------------------------------------------
 
-    def agent(self, name: str = "worker-3", *, place: str = "elsewhere", pid: int = 1, lease: float = 15) -> int:
+    def agent(
+        self, name: str = "worker-3", *, kind: str = "agent", place: str = "elsewhere", pid: int = 1, lease: float = 15
+    ) -> int:
         return self.store.transact(
             lambda tx: register(
-                tx, kind="agent", name=name, place=place, pid=pid, slots=8, queues=("default",), now=self.micros,
+                tx, kind=kind, name=name, place=place, pid=pid, slots=8, queues=("default",), now=self.micros,
                 lease_micros=round(lease * 1e6),
             )
         )  # fmt: skip

@@ -111,7 +111,7 @@ def abandon_orphans(tx: Transaction, workflow_id: int, now: int) -> None:
 
 def _give_up_dead_agents(tx: Transaction, now: int) -> None:
     """What dead processes of this place held is free; nothing has to wait for their leases."""
-    dead = [agent_id for agent_id, pid in live_processes(tx, place()) if not is_alive(pid)]
+    dead = [one.id for one in live_processes(tx, place()) if not is_alive(one.pid)]
     for agent_id in dead:
         resign(tx, agent_id, now)
     if dead:

@@ -64,6 +64,6 @@ class Registration:
 
 def _give_up_dead_neighbours(tx: Transaction, now: int) -> None:
     """Processes of this place that are dead need no lease to run out before their tasks are rescued."""
-    for agent_id, pid in live_processes(tx, place()):
-        if pid != os.getpid() and not is_alive(pid):
-            give_up(tx, agent_id, now)
+    for one in live_processes(tx, place()):
+        if one.pid != os.getpid() and not is_alive(one.pid):
+            give_up(tx, one.id, now)

@@ -74,19 +74,18 @@ class Rescuer:
         rescued = self._rescue(at)
         for agent_id in sorted({*gone, *(one.agent_id for one in rescued)}):
             tasks = [one for one in rescued if one.agent_id == agent_id]
-            who = f"agent `{tasks[0].agent}`" if tasks else f"agent {agent_id}"
-            why = gone.get(agent_id, "{who} stopped").format(who=who)
+            why = gone.get(agent_id) or f"agent `{tasks[0].agent}` stopped"
             _log.warning("%s: %s", why, describe([one.task.state for one in tasks]))
         return len(gone) + len(rescued) + self._rescue_errands(at)
 
     def _give_up_dead(self, now: int) -> dict[int, str]:
         """Processes of this place that are dead need no lease to run out."""
         with self._store.read() as tx:
-            dead = {agent_id: pid for agent_id, pid in live_processes(tx, place()) if not is_alive(pid)}
+            dead = [one for one in live_processes(tx, place()) if not is_alive(one.pid)]
         if dead:
-            self._store.transact(partial(_give_up, agent_ids=dead, now=now))
+            self._store.transact(partial(_give_up, agent_ids=[one.id for one in dead], now=now))
             PROCESSES_GIVEN_UP.add("dead", count=len(dead))
-        return {agent_id: f"{{who}} (process {pid}) is dead" for agent_id, pid in dead.items()}
+        return {one.id: f"{one.kind} `{one.name}` (process {one.pid}) is dead" for one in dead}
 
     def _give_up_silent(self, now: int) -> dict[int, str]:
         with self._store.read() as tx:

@@ -52,7 +52,7 @@ IS_HELD_BY_LOST = Sql(
     WHERE agent.is_lost AND task.state IN ('queued', 'running', 'restarting') LIMIT 1
     """
 )
-PROCESSES = Sql("SELECT id, pid FROM agent WHERE NOT is_lost AND place = :place")
+PROCESSES = Sql("SELECT id, kind, name, pid FROM agent WHERE NOT is_lost AND place = :place")
 FORGET = Sql(
     """
     DELETE FROM agent WHERE is_lost AND renewed_at < :before
@@ -60,6 +60,15 @@ FORGET = Sql(
       AND NOT EXISTS (SELECT 1 FROM errand WHERE errand.agent_id = agent.id)
     """
 )
+
+
+class LiveProcess(NamedTuple):
+    """A process that is believed to live."""
+
+    id: int
+    kind: str
+    name: str
+    pid: int
 
 
 class LostProcess(NamedTuple):
@@ -139,9 +148,9 @@ def expire_leases(tx: Transaction, now: int) -> list[LostProcess]:
     ]
 
 
-def live_processes(tx: Transaction, place: str) -> list[tuple[int, int]]:
-    """(id, process id) of everybody who is believed to live in this place."""
-    return [(row[0], row[1]) for row in tx.run(PROCESSES, {"place": place})]
+def live_processes(tx: Transaction, place: str) -> list[LiveProcess]:
+    """Everybody who is believed to live in this place."""
+    return [LiveProcess(*row) for row in tx.run(PROCESSES, {"place": place})]
 
 
 def has_lost_tasks(tx: Transaction) -> bool:
