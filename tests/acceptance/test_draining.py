@@ -33,6 +33,7 @@ def test_what_does_not_finish_in_time_is_handed_back_and_a_second_signal_is_obey
     assert cluster.tasks(run_id)["ask"].try_number == 1
     second.signal(signal.SIGTERM)
     cluster.wait_until(lambda: "once more ends it at once" in second.stderr, "it waits for the task")
+    cluster.wait_until(lambda: "stopping" in [one["kind"] for one in cluster.ask("status")["concerns"]], "it says so")
     time.sleep(ECHO_SECONDS)
     assert cluster.tasks(run_id)["ask"].state == "running"
     second.signal(signal.SIGTERM)

@@ -17,6 +17,7 @@ from headrace.store import (
     Store,
     claim_tasks,
     ensure_project,
+    extend_lease,
     get_run,
     list_tasks,
     record_results,
@@ -69,6 +70,11 @@ class World:
                 tx, kind=kind, name=name, place="here", pid=1, slots=slots, queues=queues, now=self.now,
                 lease_micros=seconds * 1_000_000,
             )  # fmt: skip
+
+    def begin_to_stop(self):
+        """The agent that joined last has a lease of 15 seconds, and takes nothing more."""
+        with self.store.begin() as tx:
+            assert extend_lease(tx, self.agent_id, self.now, 15_000_000, stopping_at=self.now)
 
     def claim(self, limit=1, queue="default"):
         """The agent takes tasks; returns their names."""

@@ -45,6 +45,15 @@ def test_what_waits_and_what_runs_by_pool_and_queue(world):
     assert found["store_bytes",] > 100_000
 
 
+def test_processes_that_are_stopping_are_counted_apart(world):
+    world.join(name="one")
+    world.join(name="two")
+    world.begin_to_stop()
+    found = numbers(world)
+    assert (found["processes_alive", "agent"], found["processes_stopping", "agent"]) == (1, 1)
+    assert (found["processes_alive", "scheduler"], found["processes_stopping", "scheduler"]) == (0, 0)
+
+
 def test_schedules_that_nobody_serves(world):
     world.save(job("a"))
     with world.store.begin() as tx:

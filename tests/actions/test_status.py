@@ -50,6 +50,23 @@ def test_all_is_well(world):
     assert agent.version is not None
 
 
+def test_an_agent_that_is_stopping_takes_no_tasks(world):
+    world.save(job("a"))
+    everybody(world)
+    world.trigger()
+    world.claim()
+    world.begin_to_stop()
+    world.pass_seconds(5)
+    stopping = (
+        "agent `worker-1` is stopping since 2026-02-03 04:05:06Z (5.0 s): it ends what it holds (1) and takes no more"
+    )
+    assert sentences(world) == [(True, "no agent takes tasks: agent `worker-1` is stopping"), (False, stopping)]
+    assert not looked(world).is_healthy
+    world.join(name="worker-2")
+    assert sentences(world) == [(False, stopping)]
+    assert looked(world).is_healthy, "another one takes them"
+
+
 def test_limits_hold_tasks_back_and_nothing_is_wrong(world):
     change_pool(world.store, "small", 1)
     world.save(*(job(f"t{number}", pool="small") for number in range(4)))

@@ -129,6 +129,34 @@ def test_an_agent_whose_lease_ran_out_does_not_count(world):
     assert reason(world, run, "a").kind == "no_agent"
 
 
+def test_an_agent_that_is_stopping_does_not_count(world):
+    world.save(job("a"), job("b"))
+    run = world.trigger()
+    world.join(slots=1)
+    world.claim(1)
+    world.begin_to_stop()
+    found = reason(world, run, "b")
+    assert (found.kind, found.hint) == ("no_agent", "start one with `headrace agent --queues default`")
+    assert found.sentence.endswith(": no agent takes tasks of queue `default`: agent `worker-1` is stopping")
+    for name in ("worker-2", "worker-3", "worker-4"):
+        world.join(name=name)
+        world.begin_to_stop()
+    several = "agents `worker-1`, `worker-2`, `worker-3` and 1 more are stopping"
+    assert reason(world, run, "b").sentence.endswith(f": no agent takes tasks of queue `default`: {several}")
+    world.join(name="worker-5")
+    assert reason(world, run, "b").kind == "starting"
+
+
+def test_slots_of_an_agent_that_is_stopping_do_not_count(world):
+    world.save(job("a"), job("b"))
+    run = world.trigger()
+    world.join(name="old", slots=8)
+    world.begin_to_stop()
+    world.join(slots=1)
+    world.claim(1)
+    assert reason(world, run, "b").sentence.endswith("all 1 slots of agent `worker-1` are taken")
+
+
 def test_all_slots_taken(world):
     world.save(job("a"), job("b"))
     run = world.trigger()

@@ -12,7 +12,7 @@ from headrace.metrics.instruments import Family, Labels, Reading, Sample
 from headrace.metrics.serving import MetricsServer
 from headrace.store import PoolRow, Store, Transaction, list_pools
 from headrace.store.backlog import Backlog, Size, read_backlog, store_size
-from headrace.store.presence import count_live_processes
+from headrace.store.presence import Living, count_live_processes
 
 
 def metrics_server(store: Store, clock: Clock, host: str, port: int, *, tells_of_store: bool) -> MetricsServer:
@@ -47,7 +47,7 @@ def _read(tx: Transaction, now: int) -> list[Reading]:
         *_of_backlog(read_backlog(tx, now), now),
         *_of_pools(list_pools(tx)),
         *_of_size(store_size(tx)),
-        _many(catalogue.PROCESSES_ALIVE, {(kind,): count for kind, count in count_live_processes(tx, now).items()}),
+        *_of_processes(count_live_processes(tx, now)),
     ]
 
 
@@ -71,6 +71,13 @@ def _of_pools(pools: list[PoolRow]) -> list[Reading]:
     return [
         _many(catalogue.POOL_SLOTS, {(pool.name,): pool.slots for pool in pools}),
         _many(catalogue.POOL_SLOTS_USED, {(pool.name,): pool.used for pool in pools}),
+    ]
+
+
+def _of_processes(kinds: Mapping[str, Living]) -> list[Reading]:
+    return [
+        _many(catalogue.PROCESSES_ALIVE, {(kind,): living.working for kind, living in kinds.items()}),
+        _many(catalogue.PROCESSES_STOPPING, {(kind,): living.stopping for kind, living in kinds.items()}),
     ]
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from headrace.actions.why import explain_queued
 from headrace.actions.why_task import Situation, held_back
-from headrace.actions.wording import instant, span
+from headrace.actions.wording import are_stopping, instant, span
 from headrace.clock import Clock, to_micros
 from headrace.store import SourceErrorRow, Store, Transaction, get_run, get_tasks, list_source_errors
 from headrace.store.backlog import MOST, Backlog, Size, read_backlog, store_size
@@ -59,10 +59,12 @@ def status(store: Store, clock: Clock, late_seconds: float = LATE_SECONDS) -> St
     late_before = now - round(late_seconds * 1_000_000)
     with store.read() as tx:
         processes, backlog = present_processes(tx), read_backlog(tx, now)
-        alive = {one.kind for one in processes if one.lease_until >= now}
+        alive = {one.kind for one in processes if one.lease_until >= now and one.stopping_at is None}
+        stopping = [one for one in processes if one.lease_until >= now and one.stopping_at is not None]
         concerns = [
-            *_missing(alive, backlog),
+            *_missing(alive, [one.name for one in stopping if one.kind == "agent"], backlog),
             *_silent(processes, now),
+            *_stopping(stopping, now),
             *_late_schedules(tx, "scheduler" in alive, late_before, now),
             *_late_timetables(tx, late_before, now),
             *_late_timer(backlog, late_before, now),
@@ -82,12 +84,15 @@ def status(store: Store, clock: Clock, late_seconds: float = LATE_SECONDS) -> St
         )
 
 
-def _missing(alive: set[str], backlog: Backlog) -> Iterator[Concern]:
+def _missing(alive: set[str], stopping_agents: list[str], backlog: Backlog) -> Iterator[Concern]:
     if "scheduler" not in alive:
         hint = "start one with `headrace scheduler`, or all in one with `headrace standalone`"
         yield Concern("no_scheduler", "no scheduler is alive: no run starts by itself and no retry", hint=hint)
     if "agent" not in alive:
-        yield Concern("no_agent", "no agent is alive: no task runs", hint="start one with `headrace agent`")
+        sentence = "no agent is alive: no task runs"
+        if stopping_agents:
+            sentence = f"no agent takes tasks: {are_stopping(stopping_agents)}"
+        yield Concern("no_agent", sentence, hint="start one with `headrace agent`")
     if backlog.triggers and "triggerer" not in alive:
         sentence = f"no triggerer is alive: {_count(backlog.triggers, 'trigger')} of deferred tasks wait"
         yield Concern("no_triggerer", sentence, backlog.triggers, hint="start one with `headrace triggerer`")
@@ -99,6 +104,13 @@ def _silent(processes: list[Present], now: int) -> Iterator[Concern]:
             held = f", and nobody has taken over what it holds ({one.used})" if one.used else ""
             sentence = f"{one.kind} `{one.name}` is silent for {span(one.renewed_at, now)}{held}"
             yield Concern("silent", sentence, since=one.renewed_at)
+
+
+def _stopping(processes: list[Present], now: int) -> Iterator[Concern]:
+    for one in processes:
+        since = f"since {instant(one.stopping_at)} ({span(one.stopping_at, now)})"
+        sentence = f"{one.kind} `{one.name}` is stopping {since}: it ends what it holds ({one.used}) and takes no more"
+        yield Concern("stopping", sentence, since=one.stopping_at, is_problem=False)
 
 
 def _late_schedules(tx: Transaction, has_scheduler: bool, before: int, now: int) -> Iterator[Concern]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from headrace.actions.wording import error_line, instant, names, span, tries
+from headrace.actions.wording import are_stopping, error_line, instant, names, span, tries
 from headrace.definition import Node, to_json
 from headrace.logs import hidden
 from headrace.state import FINE, FINISHED, INLINE_QUEUE, NEVER, State
@@ -77,6 +77,7 @@ class Situation:
 
     @cached_property
     def agents(self) -> list[AgentRow]:
+        """Also those that are stopping."""
         return [row for row in live_agents(self.tx, self.now) if row.kind == "agent"]
 
     @cached_property
@@ -237,21 +238,28 @@ def _active_of_task(situation: Situation, task: TaskRow) -> _Found:
     return None
 
 
-def _serving(situation: Situation, task: TaskRow) -> list[AgentRow]:
-    return [agent for agent in situation.agents if task.queue == INLINE_QUEUE or task.queue in agent.queues]
+def _serving(situation: Situation, task: TaskRow) -> tuple[list[AgentRow], list[AgentRow]]:
+    """The agents of the task's queue: those that take tasks, and those that are stopping and take none."""
+    agents = [agent for agent in situation.agents if task.queue == INLINE_QUEUE or task.queue in agent.queues]
+    taking = [agent for agent in agents if agent.stopping_at is None]
+    return taking, [agent for agent in agents if agent.stopping_at is not None]
 
 
 def _no_agent(situation: Situation, task: TaskRow) -> _Found:
-    if _serving(situation, task):
+    taking, stopping = _serving(situation, task)
+    if taking:
         return None
-    if task.queue == INLINE_QUEUE:
-        return "no_agent", "no agent is alive", "start one with `headrace agent`"
-    hint = f"start one with `headrace agent --queues {task.queue}`"
-    return "no_agent", f"no agent is alive that serves queue `{task.queue}`", hint
+    is_inline = task.queue == INLINE_QUEUE
+    hint = "start one with `headrace agent`" if is_inline else f"start one with `headrace agent --queues {task.queue}`"
+    if stopping:
+        text = "no agent takes tasks" if is_inline else f"no agent takes tasks of queue `{task.queue}`"
+        return "no_agent", f"{text}: {are_stopping([agent.name for agent in stopping])}", hint
+    text = "no agent is alive" if is_inline else f"no agent is alive that serves queue `{task.queue}`"
+    return "no_agent", text, hint
 
 
 def _slots(situation: Situation, task: TaskRow) -> _Found:
-    agents = _serving(situation, task)
+    agents, _ = _serving(situation, task)
     slots, used = sum(agent.slots for agent in agents), sum(agent.running for agent in agents)
     if task.queue == INLINE_QUEUE or used < slots:
         return None

@@ -38,9 +38,19 @@ def span(start: int | None, end: int | None) -> str:
 
 def names(tasks: Sequence[TaskRow]) -> str:
     """`a` (running), `b` (none) and 4 more."""
-    shown = [f"`{task.name}` ({task.state})" for task in tasks[:_SHOWN]]
-    if len(tasks) > _SHOWN:
-        shown.append(f"{len(tasks) - _SHOWN} more")
+    return _some([f"`{task.name}` ({task.state})" for task in tasks])
+
+
+def are_stopping(agents: Sequence[str]) -> str:
+    """agents `a`, `b` and `c` are stopping."""
+    which = _some([f"`{name}`" for name in agents])
+    return f"agent {which} is stopping" if len(agents) == 1 else f"agents {which} are stopping"
+
+
+def _some(things: Sequence[str]) -> str:
+    shown = [*things[:_SHOWN]]
+    if len(things) > _SHOWN:
+        shown.append(f"{len(things) - _SHOWN} more")
     return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 

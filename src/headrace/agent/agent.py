@@ -161,8 +161,9 @@ class Agent:
     def stop(self, grace_seconds: float) -> None:
         """Finish what runs if it ends within the grace; hand the rest back without costing a try; resign."""
         self._is_draining = True
-        self._cancel(self._executor.waiting())
         deadline = self._seconds() + grace_seconds
+        self._cancel(self._executor.waiting())
+        self._tell_stopping()
         while self._running and self._seconds() < deadline:
             self.step(min(0.2, self._options.poll_seconds))
         self._cancel(list(self._running))
@@ -384,6 +385,16 @@ class Agent:
                 result = TaskResult(task_id=task_id, fence=fence, outcome="stopped", has_begun=False)
                 self._unreported.append(Report(attempt_id, result))
         self._may_hold_unknown = False
+
+    def _tell_stopping(self) -> None:
+        """Others must not count on an agent that only ends what it runs. One that runs nothing resigns at once."""
+        self._registration.begin_to_stop()
+        if self._running:
+            try:
+                self._lease.renew()
+            except StoreError as error:
+                # The next renewal tells it.
+                self._store.outage.met(error)
 
     def _resign(self) -> None:
         try:

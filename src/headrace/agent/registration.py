@@ -11,7 +11,10 @@ from headrace.store import Store, Transaction, extend_lease, give_up, live_proce
 
 
 class Registration:
-    """`announce` takes a new row with a new lease, `extend` makes the lease last longer, `resign` gives both back."""
+    """`announce` takes a new row with a new lease, `extend` makes the lease last longer, `resign` gives both back.
+
+    Once `begin_to_stop` was called, both say that the agent takes no more tasks.
+    """
 
     def __init__(self, store: Store, clock: Clock, name: str, options: AgentOptions) -> None:
         self._store = store
@@ -20,6 +23,7 @@ class Registration:
         self._options = options
         self._lease_micros = round(options.lease_seconds * 1_000_000)
         self._lease_until = 0
+        self._stopping_at: int | None = None
         self.id = 0
 
     @property
@@ -36,9 +40,15 @@ class Registration:
         """Make the lease last longer. False: others were told that the agent is gone. Any thread may call it."""
         agent_id = self.id
         self._lease_until = self._now() + self._lease_micros
-        is_held = self._store.transact(lambda tx: extend_lease(tx, agent_id, self._now(), self._lease_micros))
+        is_held = self._store.transact(
+            lambda tx: extend_lease(tx, agent_id, self._now(), self._lease_micros, self._stopping_at)
+        )
         # It may have begun anew meanwhile.
         return is_held or agent_id != self.id
+
+    def begin_to_stop(self) -> None:
+        """Have others told, from the next renewal on, that the agent takes no more tasks."""
+        self._stopping_at = self._now()
 
     def resign(self) -> None:
         """Tell all others that the agent is gone."""
@@ -56,6 +66,7 @@ class Registration:
             queues=self._options.queues,
             now=self._now(),
             lease_micros=self._lease_micros,
+            stopping_at=self._stopping_at,
         )
 
     def _now(self) -> int:

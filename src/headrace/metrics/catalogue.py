@@ -111,7 +111,15 @@ TIMERS_DUE_SECONDS = Family(
 TRIGGERS_WAITING = Family("headrace_triggers_waiting", "gauge", "Triggers that no triggerer runs.")
 ERRANDS_WAITING = Family("headrace_errands_waiting", "gauge", "Errands that no agent has taken.")
 SOURCE_ERRORS = Family("headrace_source_errors", "gauge", "Workflow files that could not be loaded.")
-PROCESSES_ALIVE = Family("headrace_processes_alive", "gauge", "Processes whose lease has not run out.", ("kind",))
+PROCESSES_ALIVE = Family(
+    "headrace_processes_alive",
+    "gauge",
+    "Processes whose lease has not run out, without those that are stopping.",
+    ("kind",),
+)
+PROCESSES_STOPPING = Family(
+    "headrace_processes_stopping", "gauge", "Processes that only end what they hold and take nothing more.", ("kind",)
+)
 STORE_BYTES = Family("headrace_store_bytes", "gauge", "Size of the database.")
 TABLE_ROWS = Family("headrace_table_rows", "gauge", "About how many rows a table has.", ("table",))
 

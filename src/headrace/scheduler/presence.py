@@ -46,7 +46,7 @@ class Presence:
             return False
         is_held = self._store.transact(partial(extend_lease, agent_id=self.id, now=now, lease_micros=self._lease))
         with self._store.read() as tx:
-            self.schedulers = max(1, count_live_processes(tx, now)["scheduler"])
+            self.schedulers = max(1, count_live_processes(tx, now)["scheduler"].working)
         (LEASES_RENEWED if is_held else LEASES_LOST).add("scheduler")
         return is_held
 

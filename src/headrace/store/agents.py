@@ -16,11 +16,19 @@ from headrace.store.sql import Sql
 
 REGISTER = Sql(
     """
-    INSERT INTO agent (kind, name, place, pid, slots, queues, started_at, renewed_at, lease_until, is_lost, version)
-    VALUES (:kind, :name, :place, :pid, :slots, :queues, :now, :now, :until, :no, :version) RETURNING id
+    INSERT INTO agent (
+        kind, name, place, pid, slots, queues, started_at, renewed_at, lease_until, is_lost, stopping_at, version
+    )
+    VALUES (:kind, :name, :place, :pid, :slots, :queues, :now, :now, :until, :no, :stopping_at, :version) RETURNING id
     """
 )
-RENEW = Sql("UPDATE agent SET renewed_at = :now, lease_until = :until WHERE id = :id AND NOT is_lost")
+# A renewal that began before the process was told to stop may come after the one that says so.
+RENEW = Sql(
+    """
+    UPDATE agent SET renewed_at = :now, lease_until = :until, stopping_at = coalesce(:stopping_at, stopping_at)
+    WHERE id = :id AND NOT is_lost
+    """
+)
 RESIGN = Sql("UPDATE agent SET is_lost = :yes, lease_until = :now WHERE id = :id")
 GIVE_UP = Sql("UPDATE agent SET is_lost = :yes, lost_at = :now WHERE id = :id AND NOT is_lost")
 HELD_BY = Sql(
@@ -102,20 +110,25 @@ class Held(msgspec.Struct, frozen=True):
 
 def register(
     tx: Transaction, *, kind: str, name: str, place: str, pid: int, slots: int, queues: tuple[str, ...], now: int,
-    lease_micros: int,
+    lease_micros: int, stopping_at: int | None = None,
 ) -> int:  # fmt: skip
     """Announce a process and give it its first lease. Every start of a process is a new entry."""
     parameters = {
         "kind": kind, "name": name, "place": place, "pid": pid, "slots": slots, "now": now,
         "queues": msgspec.json.encode(queues).decode(), "until": now + lease_micros, "no": False, "version": VERSION,
+        "stopping_at": stopping_at,
     }  # fmt: skip
     ((agent_id,),) = tx.run(REGISTER, parameters)
     return int(agent_id)
 
 
-def extend_lease(tx: Transaction, agent_id: int, now: int, lease_micros: int) -> bool:
-    """Renew everything that the agent holds in one statement. False: it was given up for lost meanwhile."""
-    return tx.change(RENEW, {"id": agent_id, "now": now, "until": now + lease_micros}) == 1
+def extend_lease(tx: Transaction, agent_id: int, now: int, lease_micros: int, stopping_at: int | None = None) -> bool:
+    """Renew everything that the agent holds in one statement. False: it was given up for lost meanwhile.
+
+    `stopping_at`: since then it takes nothing more.
+    """
+    until = now + lease_micros
+    return tx.change(RENEW, {"id": agent_id, "now": now, "until": until, "stopping_at": stopping_at}) == 1
 
 
 def resign(tx: Transaction, agent_id: int, now: int) -> None:

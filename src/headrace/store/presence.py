@@ -12,14 +12,19 @@ from headrace.store.sql import Sql
 PRESENT = Sql(
     """
     SELECT agent.kind, agent.name, agent.place, agent.pid, agent.version, agent.slots, agent.queues, agent.started_at,
-           agent.renewed_at, agent.lease_until,
+           agent.renewed_at, agent.lease_until, agent.stopping_at,
            (SELECT count(*) FROM task
             WHERE task.agent_id = agent.id AND task.state IN ('queued', 'running', 'restarting'))
            + (SELECT count(*) FROM trigger WHERE trigger.agent_id = agent.id)
     FROM agent WHERE NOT agent.is_lost ORDER BY agent.kind, agent.name, agent.id
     """
 )
-KINDS = Sql("SELECT kind, count(*) FROM agent WHERE NOT is_lost AND lease_until >= :now GROUP BY kind")
+KINDS = Sql(
+    """
+    SELECT kind, count(*) - count(stopping_at), count(stopping_at) FROM agent
+    WHERE NOT is_lost AND lease_until >= :now GROUP BY kind
+    """
+)
 GIVEN_UP = Sql(
     """
     SELECT kind, name, place, renewed_at, lost_at FROM agent WHERE lost_at >= :since
@@ -43,8 +48,18 @@ class Present(NamedTuple):
     started_at: int
     renewed_at: int
     lease_until: int
+    stopping_at: int | None
+    """Since when it only ends what it holds, and takes nothing more."""
     used: int
     """How many of the slots are taken."""
+
+
+class Living(NamedTuple):
+    """How many processes of a kind have a lease."""
+
+    working: int
+    stopping: int
+    """They only end what they hold."""
 
 
 class GivenUp(NamedTuple):
@@ -63,9 +78,10 @@ def present_processes(tx: Transaction) -> list[Present]:
     return [one._replace(host=_host(one.host), queues=tuple(msgspec.json.decode(str(one.queues)))) for one in rows]
 
 
-def count_live_processes(tx: Transaction, now: int) -> dict[str, int]:
+def count_live_processes(tx: Transaction, now: int) -> dict[str, Living]:
     """How many of each kind have a lease."""
-    return {"agent": 0, "scheduler": 0, "triggerer": 0, **{kind: count for kind, count in tx.run(KINDS, {"now": now})}}
+    found = {kind: Living(working, stopping) for kind, working, stopping in tx.run(KINDS, {"now": now})}
+    return {**dict.fromkeys(("agent", "scheduler", "triggerer"), Living(0, 0)), **found}
 
 
 def given_up_processes(tx: Transaction, since: int, limit: int = 20) -> list[GivenUp]:

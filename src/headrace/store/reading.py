@@ -144,7 +144,8 @@ LIVE_AGENTS = Sql(
     """
     SELECT agent.id, agent.kind, agent.name, agent.slots, agent.queues, agent.renewed_at, agent.lease_until,
            (SELECT count(*) FROM task
-            WHERE task.agent_id = agent.id AND task.state IN ('queued', 'running', 'restarting'))
+            WHERE task.agent_id = agent.id AND task.state IN ('queued', 'running', 'restarting')),
+           agent.stopping_at
     FROM agent WHERE NOT agent.is_lost AND agent.lease_until >= :now ORDER BY agent.id
     """
 )
@@ -342,6 +343,8 @@ class AgentRow(NamedTuple):
     renewed_at: int
     lease_until: int
     running: int
+    stopping_at: int | None
+    """Since when it takes no more tasks."""
 
 
 class SilentAgent(NamedTuple):

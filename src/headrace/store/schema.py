@@ -532,6 +532,7 @@ agent = Table(
     Column("lease_until", Instant, nullable=False),
     Column("is_lost", Boolean, nullable=False, default=False, comment="stopped, or its lease ran out and was taken"),
     Column("lost_at", Instant, comment="when others gave it up; NULL: it lives, or stopped by itself"),
+    Column("stopping_at", Instant, comment="when it began to end what it holds; NULL: it takes more"),
     Column("version", Text, comment="of the release that it runs"),
     Column("last_told", BigInteger, nullable=False, server_default="0", comment="triggerer: its last recorded event"),
     Index("ix_agent_lease", "lease_until", **_where("NOT is_lost")),

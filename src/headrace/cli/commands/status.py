@@ -65,6 +65,8 @@ def _print(found: Status) -> None:
 def _row(one: Present, now: int) -> tuple[object, ...]:
     left = "none" if one.lease_until < now else span(now, one.lease_until)
     used = f"{one.used} of {one.slots}" if one.slots else ""
+    if one.stopping_at is not None:
+        used = f"{one.used}, stopping"
     return one.kind, one.name, one.host, one.pid, left, used, ", ".join(one.queues), one.version
 
 
@@ -105,6 +107,7 @@ def _document(found: Status) -> dict[str, Any]:
                 "started_at": instant(one.started_at),
                 "renewed_at": instant(one.renewed_at),
                 "lease_until": instant(one.lease_until),
+                "stopping_at": instant(one.stopping_at),
                 "alive": one.lease_until >= found.now,
             }
             for one in found.processes

@@ -531,6 +531,7 @@ def _create_others() -> None:
         Column("lease_until", BigInteger, nullable=False),
         Column("is_lost", Boolean, nullable=False, comment="stopped, or its lease ran out and was taken"),
         Column("lost_at", BigInteger, comment="when others gave it up; NULL: it lives, or stopped by itself"),
+        Column("stopping_at", BigInteger, comment="when it began to end what it holds; NULL: it takes more"),
         Column("version", Text, comment="of the release that it runs"),
         Column(
             "last_told", BigInteger, nullable=False, server_default="0", comment="triggerer: its last recorded event"
