@@ -13,12 +13,16 @@ from typing import Protocol
 
 from headrace.actions.executors import LoadingAnswers
 from headrace.actions.parts import Parts
+from headrace.actions.wording import span
 from headrace.agent import Agent
-from headrace.errors import HeadraceError
+from headrace.clock import to_micros
+from headrace.errors import HeadraceError, StoreError
+from headrace.processes import is_alive, place
 from headrace.projects.syncing import ProjectSync
 from headrace.projects.timetable_teller import TimetableTeller
 from headrace.scheduler import Scheduler, SchedulerOptions
 from headrace.settings import ProjectFolder
+from headrace.store.namesakes import Namesake, namesakes
 from headrace.store.setup import check_tables
 from headrace.triggerer import Triggerer
 
@@ -135,12 +139,31 @@ class Serving:
         for server in self._servers:
             server.start()
         self._parts.store.wakeups.start()
+        self._warn_of_namesakes()
 
     def stop(self) -> None:
         """Drain, then let go of the store."""
         for server in reversed(self._servers):
             server.stop()
         self._parts.store.dispose()
+
+    def _warn_of_namesakes(self) -> None:
+        """Not refused: one that replaces another, on another machine or in another container, may have its name."""
+        now = to_micros(self._parts.clock.now())
+        found: list[Namesake] = []
+        # A database that is away by now is the servers' concern.
+        with suppress(StoreError), self._parts.store.read() as tx:
+            found = namesakes(tx, place(), os.getpid(), now)
+        for one in found:
+            is_here = one.place == place()
+            if is_here and not is_alive(one.pid):
+                continue
+            end = "" if is_here else f"; if the other was killed, it is forgotten within {span(now, one.lease_until)}"
+            _log.warning(
+                "another %s `%s` is alive on host `%s` (process %d): nobody can tell the two apart by their name"
+                " (hint: give each a `--name` of its own%s)",
+                one.kind, one.name, one.host, one.pid, end,
+            )  # fmt: skip
 
 
 def serve_agent(
