@@ -15,6 +15,7 @@
     └── StoreError                the database said no
         ├── StoreUnreachableError the database could not be reached
         ├── SchemaError           the schema is older or newer than this version needs
+        │   └── NoSchemaError     there is none: the database is not there, is empty, or is somebody else's
         └── ConflictError         somebody else changed the row first; the caller tries again
 
 Messages are one sentence in lower case without a final period: what failed, on which named thing, where, what was
@@ -119,6 +120,10 @@ class StoreUnreachableError(StoreError):
 
 class SchemaError(StoreError):
     exit_code = 2
+
+
+class NoSchemaError(SchemaError):
+    pass
 
 
 class ConflictError(StoreError):

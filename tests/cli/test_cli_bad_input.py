@@ -75,7 +75,7 @@ def test_a_database_that_cannot_be_reached(headrace):
 @pytest.mark.parametrize(("version", "text"), [("0000", "is at schema 0000"), ("9999", "newer Headrace")])
 def test_a_schema_of_another_version(headrace, version, text):
     path = headrace.folder / "old.db"
-    assert headrace("runs", "--store", str(path)).returncode == 0
+    assert headrace("db", "upgrade", "--store", str(path)).returncode == 0
     with sqlite3.connect(path) as database:
         database.execute("UPDATE schema_version SET version_num = ?", (version,))
     database.close()
@@ -83,6 +83,7 @@ def test_a_schema_of_another_version(headrace, version, text):
 
 
 def test_an_unknown_run_and_workflow(headrace):
+    assert headrace("db", "upgrade").returncode == 0
     refused(headrace("tasks", "17"), "there is no run 17")
     refused(headrace("trigger", "nothing"), "there is no workflow `nothing`")
     refused(headrace("why", "latest"), "there is no run yet")
@@ -167,7 +168,7 @@ def test_help_is_offered_for_the_command_as_it_was_typed(headrace):
 
 def test_a_database_of_an_unreleased_version_is_told_in_a_sentence(headrace, tmp_path):
     store = f"sqlite:///{tmp_path}/old.db"
-    assert headrace("runs", "--store", store).returncode == 0
+    assert headrace("db", "upgrade", "--store", store).returncode == 0
     alter(tmp_path / "old.db", "run RENAME COLUMN note TO remark")
     for command in (["run", headrace.dag(HELLO)], ["db", "check"], ["db", "upgrade"]):
         refused(headrace(*command, "--store", store), "its table `run` has no column `note`", "hint: no upgrade leads")
@@ -188,7 +189,7 @@ def test_a_database_that_turns_out_to_be_another_one_ends_what_runs(headrace, tm
 
 def test_a_table_that_would_only_be_used_later_is_told_of_when_a_process_starts_to_serve(headrace, tmp_path):
     store = f"sqlite:///{tmp_path}/old.db"
-    assert headrace("runs", "--store", store).returncode == 0
+    assert headrace("db", "upgrade", "--store", store).returncode == 0
     alter(tmp_path / "old.db", "trigger RENAME COLUMN arguments TO words")
     headrace.dag(HELLO)
     for command in (["standalone", "flows"], ["triggerer"]):

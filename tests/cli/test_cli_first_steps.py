@@ -42,12 +42,6 @@ def test_pools_are_set_listed_and_deleted(headrace):
     assert (done.returncode, "there is no pool `narrow`" in done.err) == (2, True)
 
 
-def test_a_check_creates_no_database(headrace):
-    path = headrace.folder / "none.db"
-    done = headrace("db", "check", "--store", str(path))
-    assert (done.returncode, "does not exist" in done.err, path.exists()) == (2, True, False)
-
-
 def test_other_databases_and_folders_are_refused_with_advice(headrace):
     assert "only SQLite and PostgreSQL" in headrace("runs", "--store", "mysql://x").err
     assert "headrace standalone" in headrace("run", str(headrace.folder)).err

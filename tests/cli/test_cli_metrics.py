@@ -136,6 +136,7 @@ def test_a_port_that_is_taken_is_one_sentence(headrace):
 
 
 def test_an_installation_without_anybody_is_not_healthy(headrace):
+    assert headrace("db", "upgrade").returncode == 0
     done = headrace("status", "--check")
     assert done.returncode == 1
     assert done.out.splitlines()[0].endswith(": not healthy")

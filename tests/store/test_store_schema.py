@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import warnings
@@ -13,7 +14,7 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, select, text, update
 
-from headrace.errors import SchemaError, StoreUnreachableError
+from headrace.errors import NoSchemaError, SchemaError, StoreUnreachableError
 from headrace.store import Database, Store
 from headrace.store.schema import VERSIONS, counter, pool, schema_for, schema_version
 from headrace.store.setup import MIGRATIONS, current_version, prepare, upgrade
@@ -216,6 +217,56 @@ def test_tables_of_another_program_are_left_alone(store_url):
     with stranger.read() as tx:
         assert inspect(tx.connection).get_table_names() == ["project"]
     stranger.dispose()
+
+
+def test_an_upgrade_does_not_take_tables_of_another_program_for_ours(database):
+    database.transact(lambda tx: tx.execute(text("CREATE TABLE project (name TEXT)")))
+    with pytest.raises(SchemaError, match="holds tables of another program: project") as caught:
+        upgrade(database)
+    assert caught.value.hint == "name an empty database with `--store` or the `store` setting"
+
+
+def test_a_version_table_of_another_program_is_not_taken_for_ours(database):
+    database.transact(lambda tx: tx.execute(text("CREATE TABLE schema_version (installed_rank INTEGER)")))
+    assert current_version(database) is None
+    with pytest.raises(SchemaError, match="holds tables of another program: schema_version"):
+        prepare(database)
+
+
+def test_many_tables_of_another_program_are_not_all_told(database):
+    for number in range(8):
+        database.transact(lambda tx, number=number: tx.execute(text(f"CREATE TABLE t{number} (name TEXT)")))
+    with pytest.raises(SchemaError, match="t0, t1, t2, t3, t4 and 3 more"):
+        prepare(database)
+
+
+def test_what_an_extension_brings_along_is_no_table_of_another_program(postgres_url):
+    database = Database(postgres_url)
+    with database.begin() as tx:
+        # As PostGIS does with `spatial_ref_sys`; the server of the tests has only this extension for certain.
+        tx.execute(text("CREATE TABLE spatial_ref_sys (srid INTEGER)"))
+        tx.execute(text("ALTER EXTENSION plpgsql ADD TABLE spatial_ref_sys"))
+    database.dispose()
+    Store(postgres_url).dispose()
+
+
+def test_a_store_that_must_exist_is_not_made(database):
+    with pytest.raises(NoSchemaError, match="there is no Headrace database at"):
+        Store(database.url, must_exist=True)
+    prepare(database)
+    Store(database.url, must_exist=True).dispose()
+
+
+def test_a_restored_file_gets_its_write_ahead_log_back(tmp_path):
+    Store(f"sqlite:///{tmp_path}/headrace.db").dispose()
+    for statement, name in (("VACUUM INTO 'copy.db'", "headrace.db"), ("PRAGMA journal_mode", "copy.db")):
+        with contextlib.chdir(tmp_path), contextlib.closing(sqlite3.connect(name)) as connection:
+            mode = connection.execute(statement).fetchone()
+    assert mode == ("delete",)
+    store = Store(f"sqlite:///{tmp_path}/copy.db", must_exist=True)
+    with store.read() as tx:
+        assert tx.run(Sql("PRAGMA journal_mode")) == [("wal",)]
+    store.dispose()
 
 
 def test_a_file_that_is_no_database_is_named(tmp_path):

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import click
 
 from headrace.authoring.dag.exceptions import AirflowException
-from headrace.cli.opening import Opened, opened
+from headrace.cli.opening import Opened, opened, opened_or_begun
 from headrace.errors import NotFoundError, UsageError, did_you_mean
 from headrace.secrets import Vault, open_vault
 
@@ -47,7 +47,7 @@ def import_named(
         given = read(Path(file).expanduser())
     except AirflowException as error:
         raise UsageError(str(error)) from None
-    with opened(url) as here:
+    with opened_or_begun(url) as here:
         vault = vault_of(here)
         chosen = _new_ones(given, vault.names(kind), existing, kind)
         for name, value in chosen.items():

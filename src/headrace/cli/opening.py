@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from headrace.cli.log_lines import show_log_lines
 from headrace.clock import SystemClock
+from headrace.errors import NoSchemaError
 from headrace.settings import Settings, load_settings
 from headrace.store import Store, list_runs
 
@@ -26,15 +27,30 @@ class Opened(NamedTuple):
 
 @contextmanager
 def opened(url: str | None, *, may_be_private: bool = False) -> Iterator[Opened]:
-    """The store that a command is about, closed at the end.
+    """The store that a command is about, closed at the end; it is an error if there is none.
 
     With `may_be_private` it is the one of `headrace run` if nobody names another and there is no run elsewhere.
     """
-    show_log_lines()
     settings = load_settings()
     is_private = url is None and may_be_private and is_private_store_meant(settings)
-    place = private_store(settings) if is_private else url or settings.store
-    store = Store(place, default_pool_slots=settings.limits.default_pool_slots)
+    with _opened(settings, private_store(settings) if is_private else url, is_private=is_private) as here:
+        yield here
+
+
+@contextmanager
+def opened_or_begun(url: str | None) -> Iterator[Opened]:
+    """As `opened`, for commands with which somebody may begin: what is empty gets the schema."""
+    with _opened(load_settings(), url, must_exist=False) as here:
+        yield here
+
+
+@contextmanager
+def _opened(
+    settings: Settings, url: str | None, *, must_exist: bool = True, is_private: bool = False
+) -> Iterator[Opened]:
+    show_log_lines()
+    slots = settings.limits.default_pool_slots
+    store = Store(url or settings.store, default_pool_slots=slots, must_exist=must_exist)
     clock = SystemClock()
     clock.offset = store.clock_offset()
     try:
@@ -53,9 +69,10 @@ def is_private_store_meant(settings: Settings) -> bool:
     usual = f"{_SQLITE}{settings.home}/headrace.db"
     if settings.store != usual or not _file(private_store(settings)).exists():
         return False
-    if not _file(usual).exists():
+    try:
+        store = Store(usual, must_exist=True)
+    except NoSchemaError:
         return True
-    store = Store(usual)
     try:
         with store.read() as tx:
             return not list_runs(tx, limit=1)

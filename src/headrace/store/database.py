@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
+from urllib.parse import unquote
 
 from sqlalchemy import Connection, CursorResult, Engine, Executable, create_engine, event, make_url
 from sqlalchemy import exc as sa_errors
@@ -209,6 +210,16 @@ class Database:
     def display_name(self) -> str:
         """The URL without a password."""
         return make_url(self.url).render_as_string(hide_password=True)
+
+    @property
+    def file(self) -> Path | None:
+        """Where SQLite keeps it; None: on a server or in memory."""
+        url = self._engine.url
+        name = url.database or ":memory:"
+        if name.startswith("file:"):
+            name = unquote(name.removeprefix("file:").removeprefix("//"))
+        is_file = self.dialect == "sqlite" and name != ":memory:" and url.query.get("mode") != "memory"
+        return Path(name) if is_file else None
 
     @contextmanager
     def begin(self) -> Iterator[Transaction]:
@@ -489,7 +500,6 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # transactions are begun by hand, as BEGIN IMMEDIATE
     for pragma in (
         f"busy_timeout = {BUSY_SECONDS * 1000}",
-        "journal_mode = WAL",
         "synchronous = NORMAL",
         "foreign_keys = ON",
         "cache_size = -16000",

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Table, inspect, select, text
+from sqlalchemy import Connection, Table, select, text
 
 from headrace.errors import SchemaError
 from headrace.store.schema import VERSIONS, metadata, schema_version
@@ -29,6 +29,13 @@ _COLUMNS = {
           AND columns.attnum > 0 AND NOT columns.attisdropped
         """,
 }
+_HAS_VERSION = {
+    "sqlite": "SELECT 1 FROM pragma_table_info('schema_version') WHERE name = 'version_num'",
+    "postgresql": """
+        SELECT 1 FROM pg_attribute
+        WHERE attrelid = to_regclass('schema_version') AND attname = 'version_num' AND NOT attisdropped
+        """,
+}
 _INDEXES = {
     "sqlite": "SELECT name FROM sqlite_master WHERE type = 'index'",
     "postgresql": "SELECT indexname FROM pg_indexes WHERE schemaname = current_schema()",
@@ -48,9 +55,14 @@ def may_come_from_other_tables(error: BaseException) -> bool:
     return code.startswith(_POSTGRES) if code else any(words in str(error) for words in _SQLITE)
 
 
+def has_version(connection: Connection) -> bool:
+    """Whether there is our table of the version: other programs have tables of this name, with other columns."""
+    return connection.execute(text(_HAS_VERSION[connection.dialect.name])).first() is not None
+
+
 def schema_error_of(connection: Connection, database_name: str) -> SchemaError | None:
     """What is wrong with a schema, by its version or by its tables; None: nothing, or it is not ours."""
-    if not inspect(connection).has_table(schema_version.name):
+    if not has_version(connection):
         return None
     version = connection.execute(select(schema_version.c.version_num)).scalar()
     if version is not None and version != VERSIONS[-1]:

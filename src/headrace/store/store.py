@@ -23,9 +23,10 @@ DATABASE_NOW = Sql("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 
 class Store:
     """Everything that is true. Open it with a URL; transactions are the caller's."""
 
-    def __init__(self, url: str, *, default_pool_slots: int = 128) -> None:
+    def __init__(self, url: str, *, default_pool_slots: int = 128, must_exist: bool = False) -> None:
+        """An empty database gets the schema, unless it must exist."""
         self.database = Database(url)
-        prepare(self.database, default_pool_slots)
+        prepare(self.database, default_pool_slots, must_exist=must_exist)
         self.wakeups = Wakeups(self.database)
 
     @property

@@ -13,7 +13,7 @@ from headrace.authoring.dag.exceptions import AirflowException
 from headrace.authoring.dag.value_files import read_connections
 from headrace.cli.asking import ask_for, write_private
 from headrace.cli.named_values import delete_named, existing_option, import_named, vault_of
-from headrace.cli.opening import opened
+from headrace.cli.opening import opened, opened_or_begun
 from headrace.cli.options import json_option, store_option
 from headrace.cli.printing import print_json, print_table
 from headrace.errors import StateError, UsageError
@@ -88,7 +88,7 @@ def add_command(
         fields = _from_parts(name, given) if given else fields_of_text(whole or ask_for(f"URI or JSON of `{name}`"))
     except AirflowException as error:
         raise UsageError(f"could not read connection `{name}`: {error}") from None
-    with opened(url) as here:
+    with opened_or_begun(url) as here:
         vault_of(here).set_connection(name, fields)
     click.echo(f"connection `{name}` is set")
 

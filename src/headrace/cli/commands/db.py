@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from headrace.cli.options import store_option
-from headrace.errors import NotFoundError
 from headrace.settings import load_settings
 from headrace.store import Database
 from headrace.store.setup import check, check_tables, current_version, upgrade
@@ -36,7 +33,6 @@ def upgrade_command(url: str | None) -> None:
 def check_command(url: str | None) -> None:
     """Check that the database has the schema that this version needs."""
     database = Database(url or load_settings().store)
-    _refuse_missing_file(database)
     try:
         version = current_version(database)
         check(database, version)
@@ -45,11 +41,3 @@ def check_command(url: str | None) -> None:
     finally:
         database.dispose()
     click.echo(f"`{database.display_name}` is at schema {version}, as needed")
-
-
-def _refuse_missing_file(database: Database) -> None:
-    """A look must not create what it looks for, as SQLite would."""
-    path = database.engine.url.database if database.dialect == "sqlite" else None
-    if path and path != ":memory:" and not Path(path).exists():
-        hint = "`headrace db upgrade` creates it"
-        raise NotFoundError(f"the database `{database.display_name}` does not exist", hint=hint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from headrace.actions.pools import change_pool, remove_pool
-from headrace.cli.opening import opened
+from headrace.cli.opening import opened, opened_or_begun
 from headrace.cli.options import json_option, store_option
 from headrace.cli.printing import print_json, print_table
 from headrace.store import PoolRow, list_pools
@@ -45,7 +45,7 @@ def set_command(
     outer: str | None, name: str, slots: int, includes_deferred: bool | None, as_json: bool, url: str | None
 ) -> None:
     """Create pool NAME with so many SLOTS, or change them; -1 is without limit."""
-    with opened(url or outer) as here:
+    with opened_or_begun(url or outer) as here:
         row = change_pool(here.store, name, slots, includes_deferred)
     if as_json:
         print_json(row._asdict())

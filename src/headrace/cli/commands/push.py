@@ -10,7 +10,7 @@ import click
 from headrace.actions.push import Pushed, pack_folder, push
 from headrace.actions.sessions import parse_instant
 from headrace.cli.blocks import print_block, shown_time
-from headrace.cli.opening import opened
+from headrace.cli.opening import opened_or_begun
 from headrace.cli.options import json_option, store_option
 from headrace.cli.printing import instant, print_json
 
@@ -44,7 +44,7 @@ def command(
     url: str | None,
 ) -> None:
     """Make a folder the newest revision of PROJECT: files, workflows and schedules, all at once or not at all."""
-    with opened(url) as here:
+    with opened_or_begun(url) as here:
         data = pack_folder(here.settings, Path(folder), copies_outgoing_links=copies_links)
         pushed = push(
             here.store,

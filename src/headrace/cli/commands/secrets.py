@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import click
 
 from headrace.cli.asking import ask_for, read_stdin, read_text
-from headrace.cli.opening import opened
+from headrace.cli.opening import opened, opened_or_begun
 from headrace.cli.options import json_option, store_option
 from headrace.cli.printing import print_json, print_table
 from headrace.errors import NotFoundError, UsageError
@@ -73,7 +73,7 @@ def command(
         local = LocalSecrets(load_settings().secrets.local_dir.expanduser())
         _do(values, deleted, as_json, local.set, local.delete, local.names)
         return
-    with opened(url) as here:
+    with opened_or_begun(url) if values else opened(url) as here:
         vault, name = open_vault(here.settings, here.store, here.clock), project or ""
         _do(
             values,

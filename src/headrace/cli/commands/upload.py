@@ -10,7 +10,7 @@ import click
 from headrace.actions.push import push
 from headrace.actions.sessions import parse_instant
 from headrace.cli.commands.push import report, revision_option, schedule_options
-from headrace.cli.opening import opened
+from headrace.cli.opening import opened_or_begun
 from headrace.cli.options import json_option, store_option
 from headrace.errors import LoadError
 
@@ -31,7 +31,7 @@ def command(
     except OSError as error:
         raise LoadError(f"could not read `{file}`: {error.strerror}") from None
     since = None if schedule_from is None else parse_instant(schedule_from)
-    with opened(url) as here:
+    with opened_or_begun(url) as here:
         name = revision or str(uuid.uuid4())
         pushed = push(here.store, here.clock, here.settings, project, name, data, schedule_from=since)
     report(pushed, as_json)

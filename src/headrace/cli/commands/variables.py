@@ -10,7 +10,7 @@ import click
 from headrace.authoring.dag.value_files import read_variables
 from headrace.cli.asking import ask_for, write_private
 from headrace.cli.named_values import delete_named, existing_option, import_named, vault_of
-from headrace.cli.opening import opened
+from headrace.cli.opening import opened, opened_or_begun
 from headrace.cli.options import json_option, store_option
 from headrace.cli.printing import print_json, print_table
 from headrace.secrets import Vault
@@ -61,7 +61,7 @@ def get_command(name: str, as_json: bool, url: str | None) -> None:
 def set_command(name: str, value: str | None, description: str | None, url: str | None) -> None:
     """Create or replace variable NAME. Without VALUE it is asked for, or read from stdin."""
     given = ask_for(f"value of `{name}`") if value is None else value
-    with opened(url) as here:
+    with opened_or_begun(url) as here:
         vault_of(here).set_variable(name, given, description)
     click.echo(f"variable `{name}` is set")
 
