@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import stat
 import warnings
 
 import pytest
@@ -267,6 +268,39 @@ def test_a_restored_file_gets_its_write_ahead_log_back(tmp_path):
     with store.read() as tx:
         assert tx.run(Sql("PRAGMA journal_mode")) == [("wal",)]
     store.dispose()
+
+
+@pytest.mark.parametrize("create", [lambda url: prepare(Database(url)), lambda url: upgrade(Database(url))])
+@pytest.mark.parametrize("url", ["sqlite:///{}", "sqlite:///file:{}?uri=true"])
+def test_a_new_file_is_readable_for_its_owner_alone(tmp_path, url, create):
+    path = tmp_path / "home" / "headrace.db"
+    create(url.format(path))
+    store = Store(url.format(path))
+    store.transact(lambda tx: tx.change(Sql("UPDATE pool SET slots = 1")))
+    modes = {file.name: stat.filemode(file.stat().st_mode) for file in path.parent.iterdir()}
+    assert modes == {f"headrace.db{end}": "-rw-------" for end in ("", "-wal", "-shm")}
+    store.dispose()
+
+
+def test_the_mode_of_a_file_that_exists_is_its_owners_business(tmp_path):
+    path = tmp_path / "headrace.db"
+    path.touch()
+    path.chmod(0o640)
+    for _ in range(2):
+        Store(f"sqlite:///{path}").dispose()
+        assert stat.filemode(path.stat().st_mode) == "-rw-r-----"
+
+
+def test_a_link_to_a_file_that_is_not_there_yet_leads_to_a_new_one(tmp_path):
+    (tmp_path / "headrace.db").symlink_to(tmp_path / "real.db")
+    Store(f"sqlite:///{tmp_path}/headrace.db").dispose()
+    assert stat.filemode((tmp_path / "real.db").stat().st_mode) == "-rw-------"
+
+
+def test_a_file_that_may_only_be_read_is_not_made(tmp_path):
+    with pytest.raises(StoreUnreachableError, match="unable to open database file"):
+        Store(f"sqlite:///file:{tmp_path}/none.db?mode=ro&uri=true")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_is_no_database_is_named(tmp_path):

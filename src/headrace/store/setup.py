@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -32,6 +34,7 @@ TABLES = Sql(
 )
 _SETTING = "`--store` or the `store` setting"
 _BESIDE = "`headrace db upgrade` creates the tables of Headrace beside them"
+_FILE_MODE = 0o600
 _SHOWN = 5
 """How many tables of another program are named."""
 
@@ -40,7 +43,7 @@ def prepare(database: Database, default_pool_slots: int = 128, *, must_exist: bo
     """Check that the schema is the one that this version needs; an empty database gets it, unless it must exist."""
     version = current_version(database)
     if version is None and not must_exist:
-        _create_folder(database)
+        _create_file(database)
         database.transact(lambda tx: _create(tx, default_pool_slots))
     else:
         check(database, version)
@@ -52,7 +55,7 @@ def prepare(database: Database, default_pool_slots: int = 128, *, must_exist: bo
 
 def upgrade(database: Database) -> tuple[str | None, str]:
     """Bring a database to the schema that this version needs. Returns the versions before and after."""
-    _create_folder(database)
+    _create_file(database)
     return database.transact(_upgrade)
 
 
@@ -96,11 +99,24 @@ def _is_missing(database: Database) -> bool:
     return database.file is not None and not database.file.exists()
 
 
-def _create_folder(database: Database) -> None:
-    if database.file is None:
+def _create_file(database: Database) -> None:
+    """Make the file, empty, before SQLite would: for its owner alone, since parameters and results will be in it.
+
+    SQLite gives the files beside it (`-wal`, `-shm`) the same mode.
+    """
+    if not _is_missing(database) or database.engine.url.query.get("mode") in ("ro", "rw"):
         return
+    assert database.file is not None, "what is missing is a file"
+    _create_folder(database, database.file)
+    # What keeps it from being made, SQLite meets as well, and it is told then. Never a file that is there already:
+    # closing it would take away the locks that this process has on it.
+    with contextlib.suppress(OSError):
+        os.close(os.open(database.file.resolve(), os.O_CREAT | os.O_EXCL | os.O_WRONLY, _FILE_MODE))
+
+
+def _create_folder(database: Database, file: Path) -> None:
     try:
-        database.file.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreUnreachableError(
             f"could not create the folder of the database `{database.display_name}`: {error.strerror}",
