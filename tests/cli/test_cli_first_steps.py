@@ -71,3 +71,11 @@ def test_messages_go_above_the_live_picture():
 def test_a_narrow_terminal_shortens_the_name_and_not_the_state():
     line = _line(row("a" * 60, "up_for_reschedule"), 50)
     assert "up_for_reschedule" in line[:49] and "…" in line
+
+
+def test_the_url_of_a_store_is_shown_as_it_was_configured_and_without_its_password(headrace, prepared_postgres_url):
+    url = f"{prepared_postgres_url.replace('postgres@', 'postgres:hunter22@')}?password=hunter22"
+    told = headrace("config", "get", "store", HEADRACE_STORE=url).out
+    assert told == f"{prepared_postgres_url}\n"
+    shown = headrace.json("status", HEADRACE_STORE=url)[0]["store"]
+    assert shown == prepared_postgres_url.replace("postgres@", "postgres:***@")

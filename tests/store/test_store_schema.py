@@ -345,6 +345,28 @@ def test_an_unreachable_server_is_named_without_its_password():
     assert "check that it runs" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://app@db:5432/flows", "postgresql://app@db:5432/flows"),
+        ("postgres://app:hunter22@db/flows", "postgres://app:***@db/flows"),
+        ("postgresql+psycopg://app:hunter22@db/flows", "postgresql+psycopg://app:***@db/flows"),
+        ("postgresql:///flows?host=/run/postgresql", "postgresql:///flows?host=/run/postgresql"),
+        ("postgresql://db/flows?user=app&password=hunter22", "postgresql://db/flows?user=app"),
+        ("sqlite:////srv/headrace.db", "sqlite:////srv/headrace.db"),
+        ("/srv/headrace.db", "sqlite:////srv/headrace.db"),
+    ],
+)
+def test_a_database_is_shown_as_it_was_configured(url, shown):
+    assert Database(url).display_name == shown
+
+
+def test_a_url_that_cannot_be_read_is_named_without_its_password():
+    with pytest.raises(StoreUnreachableError, match=r"use `postgresql://app@db:port/flows` as a store") as caught:
+        Database("postgresql://app:hunter22@db:port/flows")
+    assert "hunter22" not in str(caught.value)
+
+
 def test_a_database_that_does_not_exist_is_named(postgres_server):
     url = postgres_server.url.rpartition("/")[0] + "/nowhere"
     with pytest.raises(StoreUnreachableError, match="nowhere"):

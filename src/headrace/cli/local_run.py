@@ -22,7 +22,7 @@ from headrace.cli.blocks import shown_time
 from headrace.cli.interrupts import INTERRUPTED, Interrupts, listening
 from headrace.cli.log_lines import LogLines, show_log_lines
 from headrace.cli.log_tail import log_file, tail, without_headline
-from headrace.cli.opening import is_private_store_meant, private_store, without_password
+from headrace.cli.opening import is_private_store_meant, private_store
 from headrace.cli.parsing import Parsing, choose
 from headrace.cli.printing import print_json, seconds
 from headrace.cli.progress import Progress, progress_for
@@ -33,6 +33,7 @@ from headrace.errors import StoreError
 from headrace.executor import LocalExecutor
 from headrace.settings import Settings
 from headrace.store import RunRow, TaskRow
+from headrace.user_environment import without_password
 
 _LOOK_SECONDS = 0.1
 _LOOK_SHARE = 20

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -78,11 +77,6 @@ def is_private_store_meant(settings: Settings) -> bool:
             return not list_runs(tx, limit=1)
     finally:
         store.dispose()
-
-
-def without_password(url: str) -> str:
-    """The URL of a store as it may be shown."""
-    return re.sub(r"(?<=://)([^/@:]*):[^/@]*@", r"\1@", url)
 
 
 def _file(url: str) -> Path:

@@ -27,6 +27,7 @@ from headrace.store.postgres_line import PostgresLine
 from headrace.store.schema_difference import may_come_from_other_tables, schema_error_of
 from headrace.store.sql import CHECK_FAILED, Sql
 from headrace.store.sqlite_line import SqliteLine
+from headrace.user_environment import without_password
 
 T = TypeVar("T")
 
@@ -180,7 +181,10 @@ class Database:
     """One database by URL, with counters of what was asked of it."""
 
     def __init__(self, url: str) -> None:
-        self.url = _supported(_normalized(url))
+        given = _as_url(url)
+        self.url = _supported(_with_driver(given))
+        self.display_name = _shown(given)
+        """The URL as it was given, without a password."""
         self.dialect = "sqlite" if self.url.startswith("sqlite") else "postgres"
         self.statements = 0
         self.commits = 0
@@ -191,7 +195,7 @@ class Database:
         """How often a connection broke: one that is older than the last time is not used again."""
         self._lock = threading.Lock()
         self._shared: dict[Any, Any] = {}
-        self._engine = _engine(self.url)
+        self._engine = _engine(self.url, self.display_name)
         self.outage = Outage(self.display_name)
 
     def shared(self, factory: Callable[[], T]) -> T:
@@ -205,11 +209,6 @@ class Database:
     @property
     def engine(self) -> Engine:
         return self._engine
-
-    @property
-    def display_name(self) -> str:
-        """The URL without a password."""
-        return make_url(self.url).render_as_string(hide_password=True)
 
     @property
     def file(self) -> Path | None:
@@ -436,13 +435,26 @@ def _is_driver_error(error: BaseException) -> bool:
     return type(error).__module__.split(".")[0] in ("sqlite3", "psycopg")
 
 
-def _normalized(url: str) -> str:
-    """`postgres://` and `postgresql://` mean psycopg 3 here; a bare path means SQLite."""
+def _as_url(given: str) -> str:
+    """A bare path means SQLite."""
+    return given if "://" in given else f"sqlite:///{Path(given).absolute()}"
+
+
+def _shown(url: str) -> str:
+    try:
+        parsed = make_url(url)
+    except (sa_errors.ArgumentError, ValueError):
+        return without_password(url)
+    if parsed.password is None and "password" not in parsed.query:
+        return url
+    return parsed.difference_update_query(["password"]).render_as_string(hide_password=True)
+
+
+def _with_driver(url: str) -> str:
+    """`postgres://` and `postgresql://` mean psycopg 3 here."""
     for prefix in ("postgres://", "postgresql://"):
         if url.startswith(prefix):
             return "postgresql+psycopg://" + url[len(prefix) :]
-    if "://" not in url:
-        return f"sqlite:///{Path(url).absolute()}"
     return url
 
 
@@ -456,19 +468,19 @@ def _supported(url: str) -> str:
     return url
 
 
-def _engine(url: str) -> Engine:
+def _engine(url: str, shown: str) -> Engine:
     try:
         engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT", connect_args=_connect_args(url))
     except (sa_errors.SQLAlchemyError, ImportError, ValueError) as error:
         hint = 'pip install "headrace[postgres]"' if "psycopg" in str(error) else "use sqlite:///PATH or postgresql://…"
-        raise StoreUnreachableError(f"cannot use `{url}` as a store: {error}", hint=hint) from error
+        raise StoreUnreachableError(f"cannot use `{shown}` as a store: {error}", hint=hint) from error
     event.listen(engine, "before_cursor_execute", _storable_parameters, retval=True)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
     elif engine.dialect.name == "postgresql":
         event.listen(engine, "connect", _prepare_postgres)
     else:
-        raise StoreUnreachableError(f"cannot use `{url}` as a store", hint="use sqlite:///PATH or postgresql://…")
+        raise StoreUnreachableError(f"cannot use `{shown}` as a store", hint="use sqlite:///PATH or postgresql://…")
     return engine
 
 

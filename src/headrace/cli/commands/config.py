@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from headrace.cli.opening import without_password
 from headrace.cli.options import json_option
 from headrace.cli.printing import print_json, print_table
 from headrace.errors import NotFoundError, did_you_mean
 from headrace.settings import SettingValue, load_settings, setting_values
+from headrace.user_environment import without_password
 
 _HIDDEN = ("secrets.keys",)
 
