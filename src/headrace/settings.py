@@ -55,6 +55,11 @@ class ProjectFolder:
     name: str
     path: Path
 
+    @property
+    def root(self) -> str:
+        """The folder as the store knows it."""
+        return str(self.path.absolute())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings:

@@ -63,12 +63,12 @@ class World:
         with self.store.read() as tx:
             return {task.name: task.state for task in list_tasks(tx, self.run(run.id).attempt_id) if task.is_listed}
 
-    def join(self, slots=4, queues=("default",), kind="agent", name="worker-1", seconds=15):
+    def join(self, slots=4, queues=("default",), kind="agent", name="worker-1", seconds=15, projects=()):
         """An agent (or a scheduler) begins to live."""
         with self.store.begin() as tx:
             self.agent_id = register(
                 tx, kind=kind, name=name, place="here", pid=1, slots=slots, queues=queues, now=self.now,
-                lease_micros=seconds * 1_000_000,
+                lease_micros=seconds * 1_000_000, projects=dict(projects),
             )  # fmt: skip
 
     def begin_to_stop(self):

@@ -138,6 +138,17 @@ def test_a_schedule_that_nobody_serves(world):
     assert sentences(world) == [(True, f"{late}: its scheduler has not come to it")]
 
 
+def test_a_folder_whose_project_is_served_from_another_one(world):
+    world.save(job("a"), project="p")
+    everybody(world)
+    world.join(kind="scheduler", name="s-2", slots=0, queues=(), projects={"p": "/p"})
+    assert looked(world).is_healthy
+    world.join(kind="scheduler", name="s-3", slots=0, queues=(), projects={"p": "/q"})
+    ((is_problem, sentence),) = sentences(world)
+    assert is_problem and "cannot be saved from `/q`" in sentence
+    assert sentence.endswith("scheduler `s-2` (process 1 on `here`) serves it from `/p`")
+
+
 def test_a_timetable_that_nobody_asks(world):
     world.save(job("a"))
     with world.store.begin() as tx:

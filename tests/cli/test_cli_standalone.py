@@ -48,6 +48,33 @@ def test_a_triggered_run_can_be_followed_listed_and_explained(headrace, standalo
     assert standalone.returncode == 0
 
 
+def test_a_folder_of_the_same_name_takes_over_only_when_nobody_serves_the_first(headrace, standalone):
+    wait_until_listed(headrace)
+    other = headrace.folder / "other" / "flows"
+    other.mkdir(parents=True)
+    (other / "else.dig").write_text("+a:\n  echo>: x\n")
+    refused = headrace("standalone", str(other))
+    assert refused.returncode == 1
+    assert f"error: project `flows` cannot be saved from `{other}`" in refused.err
+    assert f"serves it from `{headrace.folder / 'flows'}`" in refused.err
+    assert "hint: give this folder another name with `--projects NAME=PATH`" in refused.err
+    assert [one["name"] for one in headrace.json("workflows")[0]["workflows"]] == ["flow"]
+    standalone.kill()
+    standalone.communicate()
+    process = headrace.start("standalone", str(other))
+    try:
+        assert "runs `flows`" in process.stderr.readline()
+        names = []
+        for _ in range(100):
+            names = [one["name"] for one in headrace.json("workflows")[0]["workflows"]]
+            if names == ["else"]:
+                break
+        assert names == ["else"]
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def test_an_empty_standalone_stops_cleanly_and_leaves_a_sound_store(headrace):
     process = headrace.start("standalone", str(headrace.folder))
     process.stderr.readline()

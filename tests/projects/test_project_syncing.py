@@ -10,10 +10,11 @@ import zipfile
 import pytest
 from sqlalchemy import select
 
-from headrace.clock import SystemClock
+from headrace.clock import SystemClock, to_micros
+from headrace.errors import StateError
 from headrace.projects.syncing import ProjectSync
 from headrace.settings import ParserSettings, ProjectFolder
-from headrace.store import Store
+from headrace.store import Store, register, resign
 from headrace.store import schema as tables
 
 # A language of its own: the file is executed and leaves its workflows' names and operator in globals.
@@ -49,13 +50,27 @@ class Project:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(header + textwrap.dedent(code))
 
-    def sync(self):
+    def sync(self, *others):
         """A sync as a process that has just started."""
-        sync = ProjectSync(
-            self.store, SystemClock(), [ProjectFolder("p", self.root)], ParserSettings(processes=1), loader="toy:load"
-        )
+        folders = [ProjectFolder("p", self.root), *others]
+        sync = ProjectSync(self.store, SystemClock(), folders, ParserSettings(processes=1), loader="toy:load")
         self.syncs.append(sync)
         return sync
+
+    def serve(self, root):
+        """Announce a process that serves the project from a folder."""
+        with self.store.begin() as tx:
+            return register(
+                tx, kind="scheduler", name="s-1", place="elsewhere", pid=1, slots=0, queues=(), now=self.now(),
+                lease_micros=3_600_000_000, projects={"p": str(root)},
+            )  # fmt: skip
+
+    def leave(self, scheduler_id):
+        with self.store.begin() as tx:
+            resign(tx, scheduler_id, self.now())
+
+    def now(self):
+        return to_micros(SystemClock().now())
 
     def loaded(self):
         """The files that were loaded since the last question."""
@@ -183,6 +198,72 @@ def test_folder_that_is_not_there_changes_nothing(project):
     assert project.sync().scan() == []
     assert project.workflows() == ["a"]
     project.root.with_name("elsewhere").rename(project.root)
+
+
+@pytest.fixture
+def copy(project):
+    """A second folder that somebody serves as the same project: it defines `b`, the first one `a`."""
+    project.write("a.py", "names = ['a']")
+    root = project.root.with_name("copy")
+    root.mkdir()
+    other = Project(root, project.store.database.url)
+    other.write("b.py", "names = ['b']")
+    yield other
+    other.close()
+
+
+def test_folder_does_not_take_over_what_is_served_from_another_one(project, copy):
+    project.sync().scan()
+    scheduler_id = project.serve(project.root)
+    newcomer = copy.sync()
+    for attempt in (newcomer.check, newcomer.scan):
+        with pytest.raises(StateError, match=f"serves it from `{project.root}`") as caught:
+            attempt()
+        assert "--projects NAME=PATH" in caught.value.hint
+    assert project.workflows() == ["a"]
+    project.sync().check()
+    project.leave(scheduler_id)
+    newcomer.check()
+    newcomer.scan()
+    assert project.workflows() == ["b"]
+
+
+def test_folder_that_lost_its_project_says_so_once_and_comes_back_as_a_whole(project, copy, caplog):
+    first = project.sync()
+    first.scan()
+    copy.sync().scan()
+    scheduler_id = project.serve(copy.root)
+    for _ in range(3):
+        first.check_roots()
+    (warning,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert f"serves it from `{copy.root}`" in warning and "hint: " in warning
+    project.write("a.py", "names = ['a', 'c']")
+    first.check_roots()
+    assert project.workflows() == ["b"]
+    project.leave(scheduler_id)
+    first.check_roots()
+    assert project.workflows() == ["a", "c"]
+
+
+def test_what_a_sync_knows_does_not_outlive_a_move(project, copy):
+    first = project.sync()
+    first.scan()
+    copy.sync().scan()
+    project.write("c.py", "names = ['c']")
+    with pytest.raises(StateError, match="meanwhile"):
+        first.scan()
+    first.check_roots()
+    assert project.workflows() == ["a", "c"]
+
+
+def test_folder_whose_project_is_served_from_another_one_does_not_hold_up_the_rest(project, copy):
+    project.sync().scan()
+    project.serve(project.root)
+    more = project.root.with_name("more")
+    more.mkdir()
+    (more / "m.py").write_text(HEADER + "names = ['m']")
+    copy.sync(ProjectFolder("more", more)).start()
+    assert project.eventually(lambda: project.workflows() == ["a", "m"])
 
 
 def test_running_sync_follows_what_happens_to_the_files(project):

@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 from store_bench import flow, node
 
 from headrace.definition import Schedule
-from headrace.errors import DefinitionError, NotFoundError
+from headrace.errors import DefinitionError, NotFoundError, StateError
 from headrace.store import (
     FileError,
     NewRun,
@@ -17,11 +17,14 @@ from headrace.store import (
     ensure_project,
     file_digests,
     get_schedule,
+    register,
     remove_file,
+    resign,
     revision_content,
     save_error,
     save_file,
     save_schedule,
+    unsaved_folders,
 )
 from headrace.store.schema import project, revision, source_error, workflow, workflow_version
 
@@ -47,6 +50,62 @@ def test_a_project_keeps_its_id_when_its_folder_moves(bench):
         second = ensure_project(tx, "p", "/new", bench.now)
     assert first == second
     assert [row.root for row in bench.rows(project)] == ["/new"]
+
+
+def serve(bench, root, name="s-1", seconds=15):
+    """A scheduler whose process saves project `p` from a folder."""
+    with bench.store.begin() as tx:
+        return register(
+            tx, kind="scheduler", name=name, place="here/1", pid=7, slots=0, queues=(), now=bench.now,
+            lease_micros=seconds * 1_000_000, projects={"p": root},
+        )  # fmt: skip
+
+
+def ensure(bench, root, **given):
+    with bench.store.begin() as tx:
+        return ensure_project(tx, "p", root, bench.now, **given)
+
+
+def test_a_project_stays_where_a_living_process_serves_it(bench):
+    first = ensure(bench, "/old")
+    serving = serve(bench, "/old")
+    serve(bench, "/new", name="s-2")
+    with pytest.raises(StateError, match=r"cannot be saved from `/new`: scheduler `s-1` .* serves it from `/old`"):
+        ensure(bench, "/new")
+    assert [row.root for row in bench.rows(project)] == ["/old"]
+    assert ensure(bench, "/old") == first
+    with bench.store.begin() as tx:
+        resign(tx, serving, bench.now)
+    assert ensure(bench, "/new") == first
+    with pytest.raises(StateError, match="serves it from `/new`"):
+        ensure(bench, "/old")
+
+
+def test_a_project_moves_when_the_lease_of_its_server_has_run_out(bench):
+    ensure(bench, "/old")
+    serve(bench, "/old")
+    bench.now += 16_000_000
+    ensure(bench, "/new")
+    assert [row.root for row in bench.rows(project)] == ["/new"]
+
+
+def test_who_knows_what_is_saved_of_a_folder_does_not_move_the_project(bench):
+    ensure(bench, "/old")
+    with pytest.raises(StateError, match="was saved from `/old` meanwhile, and not from `/new`"):
+        ensure(bench, "/new", may_move=False)
+
+
+def test_folders_that_cannot_be_saved_are_told_with_their_reasons(bench):
+    ensure(bench, "/old")
+    serve(bench, "/old", name="s-1")
+    serve(bench, "/old", name="same")
+    serve(bench, "/new", name="other")
+    with bench.store.read() as tx:
+        (unsaved,) = unsaved_folders(tx, bench.now)
+    assert (unsaved.folder.process, unsaved.folder.root) == ("other", "/new")
+    bench.now += 16_000_000
+    with bench.store.read() as tx:
+        assert unsaved_folders(tx, bench.now) == []
 
 
 def test_saving_an_unchanged_file_writes_nothing(bench):

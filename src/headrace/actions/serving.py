@@ -110,10 +110,18 @@ class TriggererServer:
 
 
 class ProjectServer:
-    """Workflow files, followed in one thread and asked for their times in another."""
+    """Workflow files, followed in one thread and asked for their times in another.
+
+    A scheduler that announces the folders is to be started first.
+    """
 
     def __init__(self, sync: ProjectSync, teller: TimetableTeller) -> None:
+        self._sync = sync
         self._servers = (sync, teller)
+
+    def check(self) -> None:
+        """Raise StateError for a folder whose project is served from another one, before anything is started."""
+        self._sync.check()
 
     def start(self) -> None:
         for server in self._servers:
@@ -136,6 +144,9 @@ class Serving:
         # A statement that meets a wrong table may come only after hours, when there is a first trigger, say.
         with self._parts.store.read() as tx:
             check_tables(tx)
+        for server in self._servers:
+            if isinstance(server, ProjectServer):
+                server.check()
         for server in self._servers:
             server.start()
         self._parts.store.wakeups.start()
@@ -179,11 +190,12 @@ def serve_agent(
     return AgentServer(agent, parts.settings.agent.drain_seconds if drain_seconds is None else drain_seconds)
 
 
-def serve_scheduler(parts: Parts, name: str = "") -> SchedulerServer:
-    """A scheduler as the settings want it."""
+def serve_scheduler(parts: Parts, name: str = "", folders: Sequence[ProjectFolder] = ()) -> SchedulerServer:
+    """A scheduler as the settings want it. It tells others which folders its process serves."""
     given, lease = parts.settings.scheduler, parts.settings.agent
     options = SchedulerOptions(
         name=name,
+        projects={folder.name: folder.root for folder in folders},
         poll_seconds=given.poll_seconds,
         lease_seconds=lease.lease_seconds,
         renew_seconds=lease.lease_seconds / 3,

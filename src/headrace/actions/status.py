@@ -9,7 +9,7 @@ from headrace.actions.why import explain_queued
 from headrace.actions.why_task import Situation, held_back
 from headrace.actions.wording import are_stopping, instant, span
 from headrace.clock import Clock, to_micros
-from headrace.store import SourceErrorRow, Store, Transaction, get_run, get_tasks, list_source_errors
+from headrace.store import SourceErrorRow, Store, Transaction, get_run, get_tasks, list_source_errors, unsaved_folders
 from headrace.store.backlog import MOST, Backlog, Size, read_backlog, store_size
 from headrace.store.lateness import late_runs, late_schedules, late_timetables, ready_tasks, retries
 from headrace.store.presence import GivenUp, Present, given_up_processes, present_processes
@@ -65,6 +65,7 @@ def status(store: Store, clock: Clock, late_seconds: float = LATE_SECONDS) -> St
             *_missing(alive, [one.name for one in stopping if one.kind == "agent"], backlog),
             *_silent(processes, now),
             *_stopping(stopping, now),
+            *_unsaved_folders(tx, now),
             *_late_schedules(tx, "scheduler" in alive, late_before, now),
             *_late_timetables(tx, late_before, now),
             *_late_timer(backlog, late_before, now),
@@ -111,6 +112,11 @@ def _stopping(processes: list[Present], now: int) -> Iterator[Concern]:
         since = f"since {instant(one.stopping_at)} ({span(one.stopping_at, now)})"
         sentence = f"{one.kind} `{one.name}` is stopping {since}: it ends what it holds ({one.used}) and takes no more"
         yield Concern("stopping", sentence, since=one.stopping_at, is_problem=False)
+
+
+def _unsaved_folders(tx: Transaction, now: int) -> Iterator[Concern]:
+    for one in unsaved_folders(tx, now):
+        yield Concern("unsaved_folder", one.error.message, since=one.folder.since, hint=one.error.hint)
 
 
 def _late_schedules(tx: Transaction, has_scheduler: bool, before: int, now: int) -> Iterator[Concern]:

@@ -54,31 +54,38 @@ class SavedFile(NamedTuple):
 
 
 def save_parsed(
-    store: Store, project_name: str, root: Path, parsed: Iterable[ParsedFile], now: datetime
+    store: Store, project_name: str, root: Path, parsed: Iterable[ParsedFile], now: datetime, *, may_move: bool = True
 ) -> list[SavedFile]:
-    """Save files as they come. A workflow that moved from one of them to another is found in its new place."""
+    """Save files as they come. A workflow that moved from one of them to another is found in its new place.
+
+    Raises StateError if the project is not to be saved from this folder; see `ensure_project`.
+    """
+    save = partial(_save, store, project_name, root, now=now, may_move=may_move)
     saved: dict[str, SavedFile] = {}
     rivals: list[ParsedFile] = []
     for one in parsed:
-        saved[one.file] = _save(store, project_name, root, one, now)
+        saved[one.file] = save(one)
         for warning in (text for workflow in one.workflows for text in workflow.warnings):
             _log.warning("`%s` of project `%s`: %s", one.file, project_name, warning)
         if saved[one.file].is_rival:
             rivals.append(one)
     # Once more, because the other file may have given the workflow up, and was saved later.
     for one in rivals:
-        saved[one.file] = _save(store, project_name, root, one, now)
+        saved[one.file] = save(one)
     return list(saved.values())
 
 
-def _save(store: Store, project_name: str, root: Path, parsed: ParsedFile, now: datetime) -> SavedFile:
-    return store.transact(partial(_save_in, project_name=project_name, root=root, parsed=parsed, now=now))
+def _save(store: Store, project_name: str, root: Path, parsed: ParsedFile, now: datetime, may_move: bool) -> SavedFile:
+    work = partial(_save_in, project_name=project_name, root=root, parsed=parsed, now=now, may_move=may_move)
+    return store.transact(work)
 
 
-def _save_in(tx: Transaction, project_name: str, root: Path, parsed: ParsedFile, now: datetime) -> SavedFile:
+def _save_in(
+    tx: Transaction, project_name: str, root: Path, parsed: ParsedFile, now: datetime, may_move: bool
+) -> SavedFile:
     at = to_micros(now)
     # This also locks the project's row: nobody else saves files of it at the same time.
-    project_id = ensure_project(tx, project_name, str(root.absolute()), at)
+    project_id = ensure_project(tx, project_name, str(root.absolute()), at, may_move=may_move)
     error, is_rival = mistake_of(parsed), False
     if error is None:
         try:

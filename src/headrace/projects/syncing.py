@@ -6,26 +6,39 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from headrace.clock import Clock, to_micros
-from headrace.errors import HeadraceError, StoreError
+from headrace.errors import HeadraceError, StateError, StoreError
 from headrace.metrics import tick_ended, tick_failed
+from headrace.processes import is_alive, place
 from headrace.projects.files import Discovery, find_files
 from headrace.projects.parsing import DEFAULT_LOADER, Answers, ParsePool
 from headrace.projects.saving import SavedFile, save_parsed
 from headrace.projects.shared_files import MAY_READ, Looks, is_readable, looks_of_shared_files
 from headrace.projects.watching import watch
 from headrace.settings import ParserSettings, ProjectFolder
-from headrace.store import Store, Transaction, ensure_project, failed_files, file_digests, remove_file
+from headrace.store import (
+    Store,
+    Transaction,
+    ensure_project,
+    failed_files,
+    file_digests,
+    give_up,
+    live_processes,
+    project_roots,
+    refuse_other_folder,
+    remove_file,
+)
 
 _log = logging.getLogger("headrace.projects")
 
 _RETRY_SECONDS = 2.0
+_CHECK_SECONDS = 5.0
+"""How often it looks whether its projects are still its own."""
 
 
 @dataclass
@@ -41,6 +54,13 @@ class _Known:
     looks: Looks | None = None
     """Of the files that may be read while others are loaded."""
     is_read: bool = False
+    refusal: str | None = None
+    """Why its project must not be saved from it, as it was last told."""
+
+    def begin_anew(self) -> None:
+        """Know nothing any more: others may have saved something else."""
+        self.is_read, self.looks = False, None
+        self.rivals.clear()
 
     def note(self, saved: SavedFile) -> None:
         self.digests[saved.file] = saved.digest
@@ -103,12 +123,39 @@ class ProjectSync:
         for known in self._known:
             self._insist(known, set())
         by_root = {known.folder.path: known for known in self._known}
-        for changes in watch(list(by_root), self._stopped):
+        checked_at = time.monotonic()
+        for changes in watch(list(by_root), self._stopped, tells_quiet=True):
             for root, paths in changes.items():
                 if not paths or _concern_us(root, paths):
                     self._insist(by_root[root], paths)
+            if time.monotonic() - checked_at >= _CHECK_SECONDS:
+                self.check_roots()
+                checked_at = time.monotonic()
         self._pool.close()
         self._store.close()
+
+    def check(self) -> None:
+        """Raise StateError for a folder whose project must not be saved from it, before anything is saved."""
+        now = to_micros(self._clock.now())
+        self._store.transact(partial(_give_up_dead_neighbours, now=now))
+        with self._store.read() as tx:
+            roots = project_roots(tx)
+            for folder in (known.folder for known in self._known):
+                refuse_other_folder(tx, folder.name, roots.get(folder.name, folder.root), folder.root, now)
+
+    def check_roots(self) -> None:
+        """Look at folders again whose project was saved from elsewhere meanwhile, or must not be any more."""
+        try:
+            with self._store.read() as tx:
+                roots = project_roots(tx)
+        except StoreError as error:
+            self._stopped.wait(self._store.outage.met(error, _RETRY_SECONDS))
+            return
+        for known in self._known:
+            is_elsewhere = roots.get(known.folder.name, known.folder.root) != known.folder.root
+            if (is_elsewhere or known.refusal is not None) and known.folder.path.is_dir():
+                known.begin_anew()
+                self._insist(known, set())
 
     def scan(self) -> list[SavedFile]:
         """Look at every folder once and save what changed. Returns what was saved."""
@@ -120,10 +167,16 @@ class ProjectSync:
                 began = time.perf_counter()
                 saved = self._look(known, changed)
                 tick_ended("project sync", began, len(saved))
+                self._admit(known)
                 return
             except StoreError as error:
                 tick_failed("project sync")
                 self._stopped.wait(self._store.outage.met(error, _RETRY_SECONDS))
+            except StateError as error:
+                # Perhaps for long: other folders must not wait for it.
+                tick_failed("project sync")
+                self._refuse(known, error)
+                return
             except HeadraceError as error:
                 tick_failed("project sync")
                 _log.warning("could not save project `%s`: %s", known.folder.name, error.message)
@@ -133,6 +186,18 @@ class ProjectSync:
                 tick_failed("project sync")
                 _log.exception("could not look at project `%s`", known.folder.name)
                 self._stopped.wait(_RETRY_SECONDS)
+
+    def _refuse(self, known: _Known, error: StateError) -> None:
+        known.begin_anew()
+        if known.refusal != error.message:
+            hint = f" (hint: {error.hint})" if error.hint else ""
+            _log.warning("%s%s", error.message, hint)
+        known.refusal = error.message
+
+    def _admit(self, known: _Known) -> None:
+        if known.refusal is not None and known.is_read:
+            known.refusal = None
+            _log.info("project `%s` is saved from `%s` again", known.folder.name, known.folder.path)
 
     def _look(self, known: _Known, changed: set[str]) -> list[SavedFile]:
         if not known.folder.path.is_dir():
@@ -152,7 +217,8 @@ class ProjectSync:
         return saved
 
     def _read_known(self, known: _Known) -> None:
-        with self._project(known) as (tx, project_id):
+        with self._store.begin() as tx:
+            project_id = self._project_id(tx, known)
             known.broken = failed_files(tx, project_id)
             digests = file_digests(tx, project_id)
         # A broken file is loaded again: what it lacked may have come.
@@ -163,7 +229,8 @@ class ProjectSync:
         if not files:
             return []
         name, root = known.folder.name, known.folder.path
-        saved = save_parsed(self._store, name, root, self._pool.parse(root, files), self._clock.now())
+        parsed = self._pool.parse(root, files)
+        saved = save_parsed(self._store, name, root, parsed, self._clock.now(), may_move=False)
         for one in saved:
             known.note(one)
             if one.error is not None:
@@ -180,14 +247,16 @@ class ProjectSync:
         remove_file(tx, self._project_id(tx, known), file)
         tx.tell()
 
-    @contextmanager
-    def _project(self, known: _Known) -> Iterator[tuple[Transaction, int]]:
-        with self._store.begin() as tx:
-            yield tx, self._project_id(tx, known)
-
     def _project_id(self, tx: Transaction, known: _Known) -> int:
-        folder = known.folder
-        return ensure_project(tx, folder.name, str(folder.path.absolute()), to_micros(self._clock.now()))
+        now = to_micros(self._clock.now())
+        return ensure_project(tx, known.folder.name, known.folder.root, now, may_move=not known.is_read)
+
+
+def _give_up_dead_neighbours(tx: Transaction, now: int) -> None:
+    """Processes of this place that are dead need no lease to run out before their folders may be moved."""
+    for agent_id, pid in live_processes(tx, place()):
+        if not is_alive(pid):
+            give_up(tx, agent_id, now)
 
 
 def _to_load(known: _Known, found: dict[str, str], looks: Looks, changed: set[str]) -> list[str]:

@@ -14,17 +14,22 @@ _Identity = tuple[int, int] | None
 _DEBOUNCE_MILLISECONDS = 400
 
 
-def watch(roots: Sequence[Path], stop: threading.Event, *, check_seconds: float = 1.0) -> Iterator[Changes]:
+def watch(
+    roots: Sequence[Path], stop: threading.Event, *, check_seconds: float = 1.0, tells_quiet: bool = False
+) -> Iterator[Changes]:
     """Yield changes, bundled while they go on, until told to stop.
 
     Soon after the start, each folder comes once with an empty set: what changed before the watch stood is found then.
+    With `tells_quiet`, no changes are yielded as well, at each check.
     """
     known: dict[Path, _Identity] = {}
     while not stop.is_set():
         present = {root: _identity(root) for root in roots}
         fresh: Changes = {root: set() for root in roots if root not in known or known[root] != present[root]}
         known = present
-        yield from _watch_present(known, fresh, stop, check_seconds)
+        for changes in _watch_present(known, fresh, stop, check_seconds):
+            if changes or tells_quiet:
+                yield changes
 
 
 def _watch_present(
@@ -35,8 +40,7 @@ def _watch_present(
         changes = _by_root(paths, known)
         changes.update(fresh)
         fresh = {}
-        if changes:
-            yield changes
+        yield changes
         if any(_identity(root) != identity for root, identity in known.items()):
             return
 

@@ -38,7 +38,7 @@ class Scheduler:
         self._store = store
         self._clock = clock
         self._options = options or SchedulerOptions()
-        self._presence = Presence(store, self._options.name, self._options.lease_seconds)
+        self._presence = Presence(store, self._options)
         self._beats = [
             Beat(ClockCorrector(store, clock), self._options.correct_clock_seconds),
             Beat(self._presence, self._options.renew_seconds),

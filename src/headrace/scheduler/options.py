@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -10,6 +11,8 @@ class SchedulerOptions:
     """How a scheduler behaves."""
 
     name: str = ""
+    projects: Mapping[str, str] = field(default_factory=dict)
+    """The projects that its process saves, each with its folder; it announces them with itself."""
     poll_seconds: float = 5.0
     """How long it waits for a wake-up before it looks by itself."""
     lease_seconds: float = 15.0

@@ -10,6 +10,7 @@ from functools import partial
 from headrace.clock import Clock, to_micros
 from headrace.metrics.catalogue import LEASES_LOST, LEASES_RENEWED
 from headrace.processes import place
+from headrace.scheduler.options import SchedulerOptions
 from headrace.store import Store, Transaction, extend_lease, register, resign
 from headrace.store.presence import count_live_processes
 
@@ -19,10 +20,11 @@ class Presence:
 
     name = "presence"
 
-    def __init__(self, store: Store, name: str, lease_seconds: float) -> None:
+    def __init__(self, store: Store, options: SchedulerOptions) -> None:
         self._store = store
-        self._name = name or f"{socket.gethostname()}:{os.getpid()}"
-        self._lease = round(lease_seconds * 1_000_000)
+        self._name = options.name or f"{socket.gethostname()}:{os.getpid()}"
+        self._lease = round(options.lease_seconds * 1_000_000)
+        self._projects = options.projects
         self._has_left = False
         self.id: int | None = None
         self.schedulers = 1
@@ -53,7 +55,7 @@ class Presence:
     def _enter(self, tx: Transaction, now: int) -> int:
         return register(
             tx, kind="scheduler", name=self._name, place=place(), pid=os.getpid(), slots=0, queues=(), now=now,
-            lease_micros=self._lease,
+            lease_micros=self._lease, projects=self._projects,
         )  # fmt: skip
 
 

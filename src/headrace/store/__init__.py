@@ -142,7 +142,6 @@ from headrace.store.projects import (
     failed_files,
     file_digests,
     files_of_project,
-    project_roots,
     remove_file,
     revision_content,
     save_error,
@@ -230,6 +229,7 @@ from headrace.store.schedules import (
     wanted_slots,
 )
 from headrace.store.schema import RUN_STATES
+from headrace.store.served_folders import UnsavedFolder, project_roots, refuse_other_folder, unsaved_folders
 from headrace.store.shown import instance_labels, rendered_arguments
 from headrace.store.store import Store
 from headrace.store.timers import (
@@ -346,6 +346,7 @@ __all__ = [
     "TaskValues",
     "Transaction",
     "TryRow",
+    "UnsavedFolder",
     "Version",
     "Waiting",
     "Woken",
@@ -488,6 +489,7 @@ __all__ = [
     "queued_attempts_of_backfill",
     "queued_events",
     "record_results",
+    "refuse_other_folder",
     "register",
     "remove_file",
     "rendered_arguments",
@@ -535,6 +537,7 @@ __all__ = [
     "time_out_attempt",
     "triggering_events",
     "unfinished_tasks",
+    "unsaved_folders",
     "unsorted_events",
     "upstream_tasks",
     "used_key_ids",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -14,12 +16,17 @@ from headrace.store.results import Committed, fail_tasks
 from headrace.store.run_graph import RunGraph
 from headrace.store.sql import Sql
 
+_NO_PROJECTS: Mapping[str, str] = MappingProxyType({})
+
 REGISTER = Sql(
     """
     INSERT INTO agent (
-        kind, name, place, pid, slots, queues, started_at, renewed_at, lease_until, is_lost, stopping_at, version
+        kind, name, place, pid, slots, queues, started_at, renewed_at, lease_until, is_lost, stopping_at, version,
+        projects
     )
-    VALUES (:kind, :name, :place, :pid, :slots, :queues, :now, :now, :until, :no, :stopping_at, :version) RETURNING id
+    VALUES (:kind, :name, :place, :pid, :slots, :queues, :now, :now, :until, :no, :stopping_at, :version,
+            :projects)
+    RETURNING id
     """
 )
 # A renewal that began before the process was told to stop may come after the one that says so.
@@ -110,13 +117,17 @@ class Held(msgspec.Struct, frozen=True):
 
 def register(
     tx: Transaction, *, kind: str, name: str, place: str, pid: int, slots: int, queues: tuple[str, ...], now: int,
-    lease_micros: int, stopping_at: int | None = None,
+    lease_micros: int, stopping_at: int | None = None, projects: Mapping[str, str] = _NO_PROJECTS,
 ) -> int:  # fmt: skip
-    """Announce a process and give it its first lease. Every start of a process is a new entry."""
+    """Announce a process and give it its first lease. Every start of a process is a new entry.
+
+    `projects` are those that it saves from folders, each with its folder: nobody else saves them from another one.
+    """
     parameters = {
         "kind": kind, "name": name, "place": place, "pid": pid, "slots": slots, "now": now,
         "queues": msgspec.json.encode(queues).decode(), "until": now + lease_micros, "no": False, "version": VERSION,
         "stopping_at": stopping_at,
+        "projects": msgspec.json.encode(dict(projects)).decode(),
     }  # fmt: skip
     ((agent_id,),) = tx.run(REGISTER, parameters)
     return int(agent_id)

@@ -13,15 +13,16 @@ from headrace.errors import DefinitionError, StateError
 from headrace.handoff import KEPT_BYTES
 from headrace.store.database import Transaction
 from headrace.store.schema import project, revision, schedule, source_error, workflow, workflow_version
+from headrace.store.served_folders import refuse_other_folder
 from headrace.store.sql import Sql
 
 ENSURE_PROJECT = Sql(
     """
     INSERT INTO project (name, root, created_at) VALUES (:name, :root, :now)
-    ON CONFLICT (name) WHERE deleted_at IS NULL DO UPDATE SET root = excluded.root
-    WHERE (project.root = '') = (excluded.root = '') RETURNING id
+    ON CONFLICT (name) WHERE deleted_at IS NULL DO UPDATE SET root = project.root RETURNING id, root
     """
 )
+MOVE_PROJECT = Sql("UPDATE project SET root = :root WHERE id = :id")
 
 GONE = ""
 """The digest of the revision that says that a file is gone, so that it is new when it comes back."""
@@ -46,22 +47,21 @@ class FileError(NamedTuple):
     detail: str | None = None
 
 
-def ensure_project(tx: Transaction, name: str, root: str, now: int) -> int:
+def ensure_project(tx: Transaction, name: str, root: str, now: int, *, may_move: bool = True) -> int:
     """The id of a project, which is created if it is not there. The project's row is locked until the commit.
 
-    A project without a root is one that is pushed.
+    A project without a root is one that is pushed. One whose folder is another now moves there, unless a living process
+    serves it where it is: then this is a StateError. `may_move` is False for those who know what is saved of the
+    folder: after a move that may be something else.
     """
-    rows = tx.run(ENSURE_PROJECT, {"name": name, "root": root, "now": now})
-    if not rows:
-        hint = "give one of them another name"
-        raise StateError(f"project `{name}` is both pushed and saved from a folder, which must be one", hint=hint)
-    return int(rows[0][0])
-
-
-def project_roots(tx: Transaction) -> dict[str, str]:
-    """The names of all projects, with the folders that they are saved from."""
-    rows = tx.execute(select(project.c.name, project.c.root).where(project.c.deleted_at.is_(None)))
-    return {row.name: row.root for row in rows}
+    ((project_id, stored),) = tx.run(ENSURE_PROJECT, {"name": name, "root": root, "now": now})
+    if stored != root:
+        # The row is locked: of two who come at the same time, the second one sees what the first one did.
+        refuse_other_folder(tx, name, stored, root, now)
+        if not may_move:
+            raise StateError(f"project `{name}` was saved from `{stored}` meanwhile, and not from `{root}`")
+        tx.change(MOVE_PROJECT, {"id": project_id, "root": root})
+    return int(project_id)
 
 
 def save_file(

@@ -535,6 +535,9 @@ agent = Table(
     Column("stopping_at", Instant, comment="when it began to end what it holds; NULL: it takes more"),
     Column("version", Text, comment="of the release that it runs"),
     Column("last_told", BigInteger, nullable=False, server_default="0", comment="triggerer: its last recorded event"),
+    Column(
+        "projects", Text, nullable=False, server_default="{}", comment="scheduler: the folders it saves, by project"
+    ),
     Index("ix_agent_lease", "lease_until", **_where("NOT is_lost")),
 )
 

@@ -50,7 +50,7 @@ def command(
         raise UsageError("`-o`, `-m` and `--max-task-threads` go with `--project`")
     watched = [project_folder(text) for text in projects] or list(settings.projects)
     parts = Parts.open(settings, url)
-    servers: list[Server] = [serve_scheduler(parts, name)]
+    servers: list[Server] = [serve_scheduler(parts, name, watched)]
     if watched:
         servers.append(serve_projects(parts, watched))
     serve(
@@ -75,7 +75,7 @@ def serve_folder(
         agent = serve_agent(parts, slots=slots)
         serving = observed(
             parts,
-            [agent, serve_triggerer(parts), serve_scheduler(parts), serve_projects(parts, [folder])],
+            [agent, serve_triggerer(parts), serve_scheduler(parts, folders=[folder]), serve_projects(parts, [folder])],
             metrics_port,
         )
         serve(

@@ -46,7 +46,8 @@ def command(
         raise UsageError("there is no folder of workflows to watch", hint="`headrace standalone FOLDER`")
     agent = serve_agent(parts, slots=slots, drain_seconds=drain_seconds)
     syncs = [serve_projects(parts, watched)] if watched else []
-    serving = observed(parts, [agent, serve_triggerer(parts), serve_scheduler(parts), *syncs], metrics_port)
+    scheduler = serve_scheduler(parts, folders=watched)
+    serving = observed(parts, [agent, serve_triggerer(parts), scheduler, *syncs], metrics_port)
     count = slots or settings.agent.slots
     shown = ", ".join(f"`{name}`" for name in (*names, *pushed))
     serve(

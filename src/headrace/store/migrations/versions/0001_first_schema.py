@@ -536,6 +536,9 @@ def _create_others() -> None:
         Column(
             "last_told", BigInteger, nullable=False, server_default="0", comment="triggerer: its last recorded event"
         ),
+        Column(
+            "projects", Text, nullable=False, server_default="{}", comment="scheduler: the folders it saves, by project"
+        ),
         PrimaryKeyConstraint("id", name="pk_agent"),
     )
     op.create_index("ix_agent_lease", "agent", ["lease_until"], **_where("NOT is_lost"))

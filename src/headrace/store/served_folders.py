@@ -1,0 +1,88 @@
+"""Which folders living processes save as which projects. A project is saved from one folder at a time."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+from sqlalchemy import select
+
+from headrace.errors import StateError
+from headrace.store.database import Transaction
+from headrace.store.schema import project
+from headrace.store.sql import Sql
+
+SERVERS = Sql(
+    """
+    SELECT name, place, pid, started_at, projects FROM agent
+    WHERE NOT is_lost AND lease_until >= :now AND projects <> '{}' ORDER BY id
+    """
+)
+
+
+class ServedFolder(NamedTuple):
+    """A folder that a living process saves, or would save, as a project."""
+
+    project: str
+    root: str
+    process: str
+    host: str
+    pid: int
+    since: int
+
+
+class UnsavedFolder(NamedTuple):
+    """A folder that a living process cannot save, because its project is something else."""
+
+    folder: ServedFolder
+    error: StateError
+
+
+def served_folders(tx: Transaction, now: int) -> list[ServedFolder]:
+    """What the processes that have a lease say that they serve, whoever was there first in front."""
+    return [
+        ServedFolder(name, root, process, place.partition("/")[0], pid, since)
+        for process, place, pid, since, projects in tx.run(SERVERS, {"now": now})
+        for name, root in msgspec.json.decode(projects, type=dict[str, str]).items()
+    ]
+
+
+def project_roots(tx: Transaction) -> dict[str, str]:
+    """The names of all projects, with the folders that they are saved from."""
+    rows = tx.execute(select(project.c.name, project.c.root).where(project.c.deleted_at.is_(None)))
+    return {row.name: row.root for row in rows}
+
+
+def refuse_other_folder(tx: Transaction, name: str, stored: str, root: str, now: int) -> None:
+    """Raise StateError if a project that is saved from one folder must not be saved from another one now.
+
+    A folder that nobody alive serves may have been moved, and its project moves along.
+    """
+    error = _refusal(name, stored, root, served_folders(tx, now))
+    if error is not None:
+        raise error
+
+
+def unsaved_folders(tx: Transaction, now: int) -> list[UnsavedFolder]:
+    """The folders of living processes that are not saved, and why."""
+    served = served_folders(tx, now)
+    roots = project_roots(tx) if served else {}
+    found = [(one, _refusal(one.project, roots.get(one.project, one.root), one.root, served)) for one in served]
+    return [UnsavedFolder(one, error) for one, error in found if error is not None]
+
+
+def _refusal(name: str, stored: str, root: str, served: list[ServedFolder]) -> StateError | None:
+    if stored == root:
+        return None
+    if not stored or not root:
+        hint = "give one of them another name"
+        return StateError(f"project `{name}` is both pushed and saved from a folder, which must be one", hint=hint)
+    other = next((one for one in served if (one.project, one.root) == (name, stored)), None)
+    if other is None:
+        return None
+    return StateError(
+        f"project `{name}` cannot be saved from `{root}`: scheduler `{other.process}` (process {other.pid} on"
+        f" `{other.host}`) serves it from `{stored}`",
+        hint="give this folder another name with `--projects NAME=PATH`, or stop the other server first; one that died"
+        " is given up after `agent.lease_seconds`",
+    )
