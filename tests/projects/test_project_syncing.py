@@ -161,6 +161,55 @@ def test_broken_file_is_loaded_again_by_the_next_process_also_if_its_bytes_are_g
     assert project.errors() == {}
 
 
+@pytest.fixture
+def told(caplog):
+    """What the log says of a project, by level; a question takes it away."""
+    caplog.set_level("INFO", logger="headrace.projects")
+
+    def told(level="INFO"):
+        lines = [record.getMessage() for record in caplog.records if record.levelname == level]
+        caplog.clear()
+        return lines
+
+    return told
+
+
+def test_log_tells_which_workflows_appear_and_disappear(project, told):
+    project.write("a.py", "names = ['a', 'b']")
+    sync = project.sync()
+    sync.scan()
+    assert told() == ["project `p`: workflows `a` and `b` appeared"]
+    project.write("a.py", "names = ['b']\noperator = 'better'")
+    sync.scan()
+    assert told() == ["project `p`: workflow `a` disappeared"]
+    (project.root / "a.py").rename(project.root / "z.py")
+    sync.scan()
+    project.sync().scan()
+    assert told() == []
+    (project.root / "z.py").unlink()
+    project.write("many.py", "names = [f'w{number:02}' for number in range(30)]")
+    project.sync().scan()
+    appeared, disappeared = told()
+    assert appeared.startswith("project `p`: workflows `w00`, `w01`, ")
+    assert appeared.endswith("`w19` and 10 more appeared")
+    assert disappeared == "project `p`: workflow `b` disappeared"
+
+
+def test_log_tells_that_a_broken_file_could_be_loaded_again(project, told):
+    project.write("a.py", "names = ['a']")
+    sync = project.sync()
+    sync.scan()
+    project.write("a.py", "names = [1 / 0]")
+    sync.scan()
+    (warning,) = told("WARNING")
+    assert warning.startswith("could not load `a.py:2` of project `p`: ")
+    project.write("a.py", "names = ['a']")
+    project.sync().scan()
+    assert told() == ["`a.py` of project `p` could be loaded again"]
+    project.sync().scan()
+    assert told() == []
+
+
 def test_removed_broken_file_is_forgotten(project):
     project.write("a.py", "names = [1 / 0]")
     project.sync().scan()

@@ -32,11 +32,14 @@ from headrace.store import (
     project_roots,
     refuse_other_folder,
     remove_file,
+    workflows_in_force,
 )
 
 _log = logging.getLogger("headrace.projects")
 
 _RETRY_SECONDS = 2.0
+_SHOWN = 20
+"""How many workflows a log line names."""
 _CHECK_SECONDS = 5.0
 """How often it looks whether its projects are still its own."""
 
@@ -48,6 +51,8 @@ class _Known:
     folder: ProjectFolder
     digests: dict[str, str] = field(default_factory=dict)
     """Of the bytes that were last seen of each file."""
+    workflows: set[str] = field(default_factory=set)
+    """The project's workflows, as they were last told."""
     broken: set[str] = field(default_factory=set)
     rivals: set[str] = field(default_factory=set)
     """Broken because another file defines the same workflow."""
@@ -210,16 +215,28 @@ class ProjectSync:
         looks = looks_of_shared_files(known.folder.path, found)
         files = _to_load(known, found, looks, changed)
         # First what is gone, so that a workflow may move to a file with another name.
-        for file in sorted((known.digests.keys() | known.broken) - found.keys()):
+        gone = sorted((known.digests.keys() | known.broken) - found.keys())
+        for file in gone:
             self._remove(known, file)
         saved = self._save(known, files)
         known.looks = looks
+        if gone or saved:
+            self._tell_of_workflows(known)
         return saved
+
+    def _tell_of_workflows(self, known: _Known) -> None:
+        with self._store.read() as tx:
+            workflows = workflows_in_force(tx, known.folder.name)
+        for verb, names in (("appeared", workflows - known.workflows), ("disappeared", known.workflows - workflows)):
+            if names:
+                _log.info("project `%s`: %s %s", known.folder.name, _listed(names), verb)
+        known.workflows = workflows
 
     def _read_known(self, known: _Known) -> None:
         with self._store.begin() as tx:
             project_id = self._project_id(tx, known)
             known.broken = failed_files(tx, project_id)
+            known.workflows = workflows_in_force(tx, known.folder.name)
             digests = file_digests(tx, project_id)
         # A broken file is loaded again: what it lacked may have come.
         known.digests = {file: digest for file, digest in digests.items() if file not in known.broken}
@@ -232,6 +249,8 @@ class ProjectSync:
         parsed = self._pool.parse(root, files)
         saved = save_parsed(self._store, name, root, parsed, self._clock.now(), may_move=False)
         for one in saved:
+            if one.error is None and one.file in known.broken:
+                _log.info("`%s` of project `%s` could be loaded again", one.file, name)
             known.note(one)
             if one.error is not None:
                 at = f"{one.file}:{one.error.line}" if one.error.line else one.file
@@ -270,6 +289,16 @@ def _to_load(known: _Known, found: dict[str, str], looks: Looks, changed: set[st
     other = {suffix for suffix, look in looks.items() if look != before[suffix]}
     again = known.rivals | {file for file in found if not other.isdisjoint(MAY_READ[Path(file).suffix])}
     return first + sorted((again & found.keys()) - set(first))
+
+
+def _listed(names: set[str]) -> str:
+    """`workflows `a` and `b``, or the first of very many."""
+    shown = [f"`{name}`" for name in sorted(names)[:_SHOWN]]
+    if len(names) > _SHOWN:
+        shown.append(f"{len(names) - _SHOWN} more")
+    if len(shown) == 1:
+        return f"workflow {shown[0]}"
+    return f"workflows {', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def _concern_us(root: Path, paths: set[str]) -> bool:

@@ -146,6 +146,7 @@ from headrace.store.projects import (
     revision_content,
     save_error,
     save_file,
+    workflows_in_force,
 )
 from headrace.store.pruning import delete_run, old_runs, run_logs, sweep_leftovers
 from headrace.store.pruning_definitions import forget_definitions, project_ids
@@ -551,5 +552,6 @@ __all__ = [
     "workflow_for",
     "workflow_names",
     "workflow_of_project",
+    "workflows_in_force",
     "workflows_named",
 ]

@@ -127,6 +127,16 @@ def files_of_project(tx: Transaction, project_id: int) -> set[str]:
     return {row.file for row in rows}
 
 
+def workflows_in_force(tx: Transaction, project_name: str) -> set[str]:
+    """The names of a project's present workflows."""
+    rows = tx.execute(
+        select(workflow.c.name)
+        .join(project, project.c.id == workflow.c.project_id)
+        .where(project.c.name == project_name, project.c.deleted_at.is_(None), ~workflow.c.is_gone)
+    )
+    return {row.name for row in rows}
+
+
 def revision_content(tx: Transaction, root: str, file: str, file_digest: str) -> bytes | None:
     """The bytes of a revision of a file below a project's root, if they were kept."""
     found = tx.execute(
