@@ -125,7 +125,7 @@ def test_two_files_with_one_workflow_are_refused(pusher):
     pusher.write(one_py=dag, two_py=dag)
     with pytest.raises(LoadError) as caught:
         pusher.push("1")
-    assert "two.py: workflow `same` is defined in `one.py`, too" in caught.value.detail
+    assert "two.py: workflow `same` is defined twice: in `one.py` and in `two.py`" in caught.value.detail
 
 
 def test_schedule_goes_on_where_it_was(pusher):

@@ -32,6 +32,21 @@ def test_good_and_broken_files_are_told_apart(project):
     assert "2 files, 1 with errors" in checked.err
 
 
+def test_a_workflow_that_two_files_define_is_refused_as_by_a_server(project):
+    project.write("good.py", GOOD)
+    project.write("more.py", GOOD)
+    for paths in ((".",), ("good.py", "more.py")):
+        checked = project.call("check", *paths)
+        assert checked.exit_code == 1
+        assert "more.py: error: workflow `good` is defined twice: in `good.py` and in `more.py`" in checked.out
+        assert "2 files, 1 with errors" in checked.err
+
+
+def test_a_file_that_is_named_twice_is_no_rival_of_itself(project):
+    project.write("good.py", GOOD)
+    assert project.call("check", "good.py", "good.py").exit_code == 0
+
+
 def test_what_would_be_saved_is_told_as_json(project):
     project.write("good.py", GOOD)
     (file,) = project.call("check", "--json", "good.py").check().json["files"]

@@ -15,7 +15,9 @@ from headrace.cli.parsing import found_file
 from headrace.definition import Workflow, digest
 from headrace.errors import LoadError, UsageError
 from headrace.projects import Discovery, ParsedFile, SourceError, find_files, parse_files
+from headrace.projects.saving import mistakes_of
 from headrace.settings import ParserSettings
+from headrace.store import FileError
 from headrace.timetable import Slot, timetable_for
 
 
@@ -56,6 +58,22 @@ def _load(root: Path, files: Sequence[str], settings: ParserSettings) -> Iterato
     by_file = {one.file: one for one in loaded}
     for file in files:
         yield Checked(str(root / file), root, by_file[file])
+
+
+def with_mistakes(files: Sequence[Checked]) -> list[Checked]:
+    """The files, with what only saving would find: among others, workflows that two files of a folder define."""
+    folders: dict[Path, list[ParsedFile]] = {}
+    for one in files:
+        folders.setdefault(one.root.absolute(), []).append(one.parsed)
+    mistakes = {root: mistakes_of(parsed) for root, parsed in folders.items()}
+    return [_refused(one, mistakes[one.root.absolute()].get(one.parsed.file)) for one in files]
+
+
+def _refused(one: Checked, mistake: FileError | None) -> Checked:
+    if mistake is None or one.parsed.error is not None:
+        return one
+    error = SourceError(message=mistake.message, file=one.parsed.file, line=mistake.line, hint=mistake.hint)
+    return one._replace(parsed=msgspec.structs.replace(one.parsed, error=error, workflows=()))
 
 
 def with_params(one: Checked, params: Mapping[str, Any]) -> Checked:

@@ -10,7 +10,7 @@ from headrace.clock import from_micros, to_micros
 from headrace.definition import Workflow
 from headrace.errors import LoadError, NotFoundError, did_you_mean
 from headrace.projects.outcome import ParsedFile
-from headrace.projects.saving import mistake_of, schedule_digest, schedule_row, timetable_of, with_untimed
+from headrace.projects.saving import mistakes_of, schedule_digest, schedule_row, timetable_of, with_untimed
 from headrace.store import (
     FileError,
     ScheduleRow,
@@ -51,8 +51,8 @@ class PushedProject(NamedTuple):
 def checked_files(project: str, parsed: Iterable[ParsedFile]) -> list[ParsedFile]:
     """Files that can be saved, sorted. Raises one LoadError with what is wrong in all of them."""
     files = sorted(parsed, key=lambda one: one.file)
-    mistakes = [(one, error) for one in files if (error := mistake_of(one)) is not None]
-    lines = [_line(one, error) for one, error in mistakes] + _rivals(files)
+    mistakes = mistakes_of(files)
+    lines = [_line(one, mistakes[one.file]) for one in files if one.file in mistakes]
     if not lines:
         return files
     count = "1 file" if len(lines) == 1 else f"{len(lines)} files"
@@ -68,18 +68,6 @@ def _line(parsed: ParsedFile, error: FileError) -> str:
     more = error.detail.rstrip().splitlines() if error.detail else []
     hint = [] if error.hint is None else [f"hint: {error.hint}"]
     return "\n    ".join([f"  {place}: {error.message}", *more, *hint])
-
-
-def _rivals(files: Sequence[ParsedFile]) -> list[str]:
-    """Workflows that two files define."""
-    first: dict[str, str] = {}
-    lines = []
-    for parsed in files:
-        for workflow in parsed.workflows:
-            other = first.setdefault(workflow.name, parsed.file)
-            if other != parsed.file:
-                lines.append(f"  {parsed.file}: workflow `{workflow.name}` is defined in `{other}`, too")
-    return lines
 
 
 def save_push(tx: Transaction, push: Push, files: Sequence[ParsedFile], now: datetime) -> PushedProject:

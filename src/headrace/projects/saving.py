@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -23,6 +23,7 @@ from headrace.store import (
     ScheduleRow,
     Store,
     Transaction,
+    defined_twice,
     delete_schedule,
     ensure_project,
     lock_schedules_of_file,
@@ -100,6 +101,27 @@ def _save_in(
     save_error(tx, project_id, parsed.file, error, at)
     tx.tell()
     return SavedFile(parsed.file, parsed.digest, error=error, is_rival=is_rival)
+
+
+def mistakes_of(files: Iterable[ParsedFile]) -> dict[str, FileError]:
+    """What is wrong with each of the files of a project, if they were all that it has."""
+    mistakes: dict[str, FileError] = {}
+    first: dict[str, str] = {}
+    for one in files:
+        error = mistake_of(one) or _rivalry(one, first)
+        if error is not None:
+            mistakes[one.file] = error
+        else:
+            first.update((workflow.name, one.file) for workflow in one.workflows)
+    return mistakes
+
+
+def _rivalry(parsed: ParsedFile, first: Mapping[str, str]) -> FileError | None:
+    for workflow in parsed.workflows:
+        other = first.get(workflow.name, parsed.file)
+        if other != parsed.file:
+            return FileError(defined_twice(workflow.name, other, parsed.file))
+    return None
 
 
 def mistake_of(parsed: ParsedFile) -> FileError | None:

@@ -138,6 +138,7 @@ from headrace.store.pools import add_missing_pools, delete_pool, set_pool
 from headrace.store.projects import (
     FileError,
     SavedWorkflow,
+    defined_twice,
     ensure_project,
     failed_files,
     file_digests,
@@ -378,6 +379,7 @@ __all__ = [
     "create_run",
     "create_runs",
     "current_version_of",
+    "defined_twice",
     "delete_kept",
     "delete_memos",
     "delete_pool",

@@ -173,7 +173,12 @@ def _known_workflows(tx: Transaction, project_id: int, file: str, names: Sequenc
 
 def _refuse_second_definition(known: Any, name: str, file: str) -> None:
     if known is not None and known.file != file and not known.is_gone:
-        raise DefinitionError(f"workflow `{name}` is defined twice: in `{known.file}` and in `{file}`", file=file)
+        raise DefinitionError(defined_twice(name, known.file, file), file=file)
+
+
+def defined_twice(name: str, first: str, second: str) -> str:
+    """The sentence for a workflow that two files of a project define."""
+    return f"workflow `{name}` is defined twice: in `{first}` and in `{second}`"
 
 
 def _newest_revision(tx: Transaction, project_id: int, file: str) -> Any:

@@ -10,7 +10,7 @@ import click
 from headrace.actions.params import settled
 from headrace.authoring import language_of
 from headrace.cli.blocks import shown_time
-from headrace.cli.checking import Checked, check_paths, describe, first_slot, with_params
+from headrace.cli.checking import Checked, check_paths, describe, first_slot, with_mistakes, with_params
 from headrace.cli.options import given_params, json_option, params_file_option, params_option
 from headrace.cli.printing import print_json
 from headrace.clock import SystemClock, to_micros
@@ -34,11 +34,12 @@ def command(
 ) -> int:
     """Load workflow FILES (or every workflow file of a folder) and say what would be saved, without saving it.
 
-    Each file is loaded in a process of its own. Parameters are compared with what the workflows ask for. Leaves with 0
-    if all of them are fine, else with 1.
+    Each file is loaded in a process of its own. Files of one folder may not define the same workflow. Parameters are
+    compared with what the workflows ask for. Leaves with 0 if all of them are fine, else with 1.
     """
     given = given_params(context, params, params_file)
-    files = [with_params(one, given) for one in check_paths(paths or (project,), project, load_settings().parser)]
+    loaded = list(check_paths(paths or (project,), project, load_settings().parser))
+    files = [with_params(one, given) for one in with_mistakes(loaded)]
     given = _shown(given, files)
     if as_json:
         print_json({"files": [describe(one) for one in files], "params": given})
