@@ -12,6 +12,8 @@ from headrace.actions.backfill import (
     unpause_backfill,
 )
 from headrace.actions.pause import pause, unpause
+from headrace.actions.retry import retry
+from headrace.actions.start import Wanted, start
 from headrace.actions.why import why
 from headrace.definition import Node, Schedule
 from headrace.errors import NotFoundError, StateError, UsageError
@@ -142,13 +144,49 @@ def test_canceling_ends_what_has_not_started(world):
     world.join()
     backfill = fill(world, max_active_runs=1).backfill
     row = cancel_backfill(world.store, world.clock, backfill.id)
-    assert (row.state, row.running, row.queued, row.failed) == ("canceled", 1, 0, 3)
+    assert (row.state, row.running, row.queued, row.failed, row.canceled) == ("canceled", 1, 0, 0, 3)
     assert finish_one(world) == 0
     assert [state for _, state in runs(world)] == ["success", "canceled", "canceled", "canceled"]
     with pytest.raises(StateError, match="it has ended"):
         cancel_backfill(world.store, world.clock, backfill.id)
     with world.store.read() as tx:
         assert [row.state for row in list_backfills(tx)] == ["canceled"]
+
+
+def test_a_canceled_backfill_holds_no_run_back_that_is_retried(world):
+    save(world)
+    world.join()
+    backfill = fill(world, max_active_runs=1).backfill
+    pause_backfill(world.store, backfill.id)
+    assert not cancel_backfill(world.store, world.clock, backfill.id).is_paused
+    with pytest.raises(StateError, match="cannot pause backfill 1: it was canceled"):
+        pause_backfill(world.store, backfill.id)
+    finish_one(world)
+    assert retry(world.store, world.clock, "2").state == "running"
+    assert finish_one(world) == 1
+
+
+@pytest.mark.parametrize("again", ["retry", "start"])
+def test_a_backfill_that_has_ended_while_paused_holds_no_run_back_that_is_run_again(world, again):
+    save(world)
+    world.join()
+    backfill = fill(world, end="2026-02-03T00:00").backfill
+    pause_backfill(world.store, backfill.id)
+    finish_one(world, "failed")
+    if again == "retry":
+        run = retry(world.store, world.clock, "1")
+    else:
+        run = start(world.store, world.clock, Wanted("shop", "flow", "2026-02-03T00:00", attempt_name="again")).run
+    assert run.state == "running"
+
+
+def test_a_paused_backfill_holds_a_run_back_that_is_retried_while_others_wait(world):
+    save(world)
+    world.join()
+    backfill = fill(world, max_active_runs=1).backfill
+    pause_backfill(world.store, backfill.id)
+    finish_one(world, "failed")
+    assert retry(world.store, world.clock, "1").state == "queued"
 
 
 def test_a_paused_workflow_does_not_start_its_backfill(world):

@@ -245,6 +245,8 @@ def _set_paused(tx: Transaction, backfill_id: int, is_paused: bool) -> BackfillR
     row = _found(tx, backfill_id)
     if not row.is_active:
         raise StateError(f"cannot {'pause' if is_paused else 'unpause'} backfill {backfill_id}: it has ended")
+    if is_paused and row.canceled_at is not None:
+        raise StateError(f"cannot pause backfill {backfill_id}: it was canceled")
     set_backfill_paused(tx, backfill_id, is_paused)
     return _found(tx, backfill_id)
 

@@ -18,6 +18,7 @@ from headrace.store import (
     Store,
     Transaction,
     add_attempt,
+    end_idle_pause,
     get_run,
     list_attempts,
     list_edges,
@@ -65,6 +66,7 @@ def _retry(tx: Transaction, clock: Clock, name: str, again: Again) -> RunRow:
     _refuse_same_name(tx, run, again.name)
     resumes = run.attempt_id if again.is_resuming or again.resumes_from is not None else None
     version_id, plan = _version(tx, run, again), _plan(tx, run, again)
+    end_idle_pause(tx, run.id)
     attempt_id = add_attempt(tx, run.id, run.workflow_id, resumes, again.name, now, version_id, plan)
     if again.is_private:
         start_attempt(tx, attempt_id, now)

@@ -23,6 +23,7 @@ from headrace.store import (
     add_attempt,
     create_run,
     current_version_of,
+    end_idle_pause,
     find_archive,
     find_project,
     get_run,
@@ -140,4 +141,5 @@ def _another_attempt(tx: Transaction, row: WorkflowRow, version_id: int, run_id:
             hint=f"`headrace retry {found.label}`, or `--retry NAME` for another attempt",
         )
     plan = AttemptPlan(params=wanted.params)
+    end_idle_pause(tx, run_id)
     add_attempt(tx, run_id, row.id, None, wanted.attempt_name, now, version_id, plan)

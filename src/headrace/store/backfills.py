@@ -59,7 +59,15 @@ ADOPT = Sql(
     """
 )
 SET_PAUSED = Sql("UPDATE backfill SET is_paused = :is_paused WHERE id = :id")
-CANCEL = Sql("UPDATE backfill SET canceled_at = :now WHERE id = :id")
+CANCEL = Sql("UPDATE backfill SET canceled_at = :now, is_paused = :no WHERE id = :id")
+END_IDLE_PAUSE = Sql(
+    """
+    UPDATE backfill SET is_paused = :no
+    WHERE id = (SELECT run.backfill_id FROM run WHERE run.id = :run_id) AND is_paused
+      AND (canceled_at IS NOT NULL OR NOT EXISTS (
+        SELECT 1 FROM run WHERE run.backfill_id = backfill.id AND run.state IN ('queued', 'running')))
+    """
+)
 QUEUED_ATTEMPTS = Sql(
     """
     SELECT attempt.id FROM run JOIN attempt ON attempt.run_id = run.id AND attempt.state = 'queued'
@@ -73,7 +81,8 @@ _ROW = """
            coalesce(sum(CASE WHEN run.state = 'queued' THEN 1 ELSE 0 END), 0),
            coalesce(sum(CASE WHEN run.state = 'running' THEN 1 ELSE 0 END), 0),
            coalesce(sum(CASE WHEN run.state = 'success' THEN 1 ELSE 0 END), 0),
-           coalesce(sum(CASE WHEN run.state IN ('failed', 'canceled') THEN 1 ELSE 0 END), 0)
+           coalesce(sum(CASE WHEN run.state = 'failed' THEN 1 ELSE 0 END), 0),
+           coalesce(sum(CASE WHEN run.state = 'canceled' THEN 1 ELSE 0 END), 0)
     FROM backfill JOIN workflow ON workflow.id = backfill.workflow_id JOIN project ON project.id = workflow.project_id
     LEFT JOIN run ON run.backfill_id = backfill.id
 """
@@ -126,6 +135,7 @@ class BackfillRow(NamedTuple):
     running: int
     succeeded: int
     failed: int
+    canceled: int
 
     @property
     def is_active(self) -> bool:
@@ -186,7 +196,13 @@ def set_backfill_paused(tx: Transaction, backfill_id: int, is_paused: bool) -> N
 
 
 def mark_backfill_canceled(tx: Transaction, backfill_id: int, now: int) -> None:
-    tx.change(CANCEL, {"id": backfill_id, "now": now})
+    """It is not paused any more, either: a pause is for what is still to come."""
+    tx.change(CANCEL, {"id": backfill_id, "now": now, "no": False})
+
+
+def end_idle_pause(tx: Transaction, run_id: int) -> None:
+    """Before a run is run again: a backfill that has ended, or was canceled, does not hold it back."""
+    tx.write(END_IDLE_PAUSE, {"run_id": run_id, "no": False})
 
 
 def get_backfill(tx: Transaction, backfill_id: int) -> BackfillRow | None:

@@ -136,7 +136,7 @@ def list_command(workflow: str | None, limit: int, before: int | None, as_json: 
         following = rows[-1].id if len(rows) == limit else None
         print_json({"backfills": [describe(row) for row in rows], "next": following})
         return
-    headers = ("backfill", "workflow", "state", "from", "to", "queued", "running", "succeeded", "failed")
+    headers = ("backfill", "workflow", "state", "from", "to", "queued", "running", "succeeded", "failed", "canceled")
     print_table(headers, [_cells(row) for row in rows])
 
 
@@ -193,7 +193,13 @@ def describe(row: BackfillRow) -> dict[str, object]:
         "params": json.loads(row.params),
         "created_at": instant(row.created_at),
         "canceled_at": instant(row.canceled_at),
-        "runs": {"queued": row.queued, "running": row.running, "succeeded": row.succeeded, "failed": row.failed},
+        "runs": {
+            "queued": row.queued,
+            "running": row.running,
+            "succeeded": row.succeeded,
+            "failed": row.failed,
+            "canceled": row.canceled,
+        },
     }
 
 
@@ -224,7 +230,7 @@ def _summary(done: Backfilled, is_dry_run: bool) -> str:
 
 
 def _cells(row: BackfillRow) -> tuple[object, ...]:
-    counts = (row.queued, row.running, row.succeeded, row.failed)
+    counts = (row.queued, row.running, row.succeeded, row.failed, row.canceled)
     return row.id, row.workflow, row.state, shown(row.from_at), shown(row.to_at), *counts
 
 
