@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from headrace.actions.mark import mark
 from headrace.actions.pause import pause
 from headrace.actions.why import why
 from headrace.definition import Node, Retry
 from headrace.errors import NotFoundError
+from headrace.store import list_tasks
 
 
 def reasons(world, run, task=None):
@@ -221,6 +223,47 @@ def test_a_finished_task_says_how_it_ended(world):
     world.pass_seconds(3)
     world.finish("a")
     assert reason(world, run, "a").sentence == "`a` succeeded at 2026-02-03 04:05:09Z after 3.0 s, try 1 of 1"
+
+
+def test_a_task_that_ended_with_a_run_that_was_marked_says_so_and_not_what_its_try_before_said(world):
+    world.save(job("a", retry=Retry(limit=1)), job("b"), job("c", "a"))
+    run = world.trigger()
+    world.join()
+    world.claim(2)
+    world.finish("a", "failed")
+    world.claim()
+    mark(world.store, world.clock, "failed", str(run.id), [])
+    told = [one.sentence for one in reasons(world, run)]
+    assert told[1:] == [
+        "`a` failed at 2026-02-03 04:05:06Z (try 2 of 2): somebody marked it so",
+        "`b` failed at 2026-02-03 04:05:06Z (try 1 of 1): somebody marked it so",
+    ]
+    sentence = "`c` was not run (skipped) at 2026-02-03 04:05:06Z: somebody marked it so"
+    assert reason(world, run, "c").sentence == sentence
+
+
+@pytest.mark.parametrize(
+    ("state", "verb"), [("success", "succeeded"), ("failed", "failed"), ("skipped", "was not run (skipped)")]
+)
+def test_a_task_that_somebody_marked_says_so(world, state, verb):
+    world.save(job("a"))
+    run = world.trigger()
+    mark(world.store, world.clock, state, str(run.id), ["a"])
+    sentence = reason(world, run, "a").sentence
+    assert sentence.startswith(f"`a` {verb} at") and sentence.endswith(": somebody marked it so")
+
+
+def test_a_try_that_runs_has_no_error_of_the_try_before(world):
+    world.save(job("a", retry=Retry(limit=1)))
+    run = world.trigger()
+    world.join()
+    world.claim()
+    world.finish("a", "failed")
+    for _ in ("scheduled", "running"):
+        with world.store.read() as tx:
+            (task,) = list_tasks(tx, run.attempt_id)[1:]
+        assert (task.try_number, task.error) == (2, None)
+        world.claim()
 
 
 def test_an_unknown_task_suggests_the_nearest(world):

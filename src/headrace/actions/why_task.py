@@ -9,7 +9,7 @@ from typing import NamedTuple
 from headrace.actions.wording import are_stopping, error_line, instant, names, span, tries
 from headrace.definition import Node, to_json
 from headrace.logs import hidden
-from headrace.state import FINE, FINISHED, INLINE_QUEUE, NEVER, State
+from headrace.state import FINE, FINISHED, INLINE_QUEUE, MARKED, NEVER, State
 from headrace.store import (
     AgentRow,
     Definitions,
@@ -22,6 +22,7 @@ from headrace.store import (
     Waiting,
     awaited_trigger,
     count_active_tasks,
+    last_reason,
     list_pools,
     live_agents,
     open_question,
@@ -353,15 +354,21 @@ def _finished(situation: Situation, task: TaskRow) -> Reason:
     if task.state == "success":
         took = span(task.started_at, task.ended_at)
         text = f"succeeded {ended}" + (f" after {took}, {tries(task)}" if took and task.try_number else "")
+        text += _marked(situation, task)
     elif task.state == "failed":
         text = f"failed {ended} ({tries(task)}): {error_line(task)}"
     elif task.state in ("upstream_failed", "skipped"):
-        text = f"was not run ({task.state}) {ended}{_because(situation, task)}"
+        text = f"was not run ({task.state}) {ended}{_marked(situation, task) or _because(situation, task)}"
     elif task.state == "canceled":
         text = f"was canceled {ended}: its run was asked to stop"
     else:
         text = "was removed: its mapping shrank, or it is no longer in the workflow"
     return _reason(task, "ended", text, task.ended_at)
+
+
+def _marked(situation: Situation, task: TaskRow) -> str:
+    is_marked = last_reason(situation.tx, situation.run.attempt_id, task.id) == MARKED
+    return f": {MARKED}" if is_marked else ""
 
 
 def _because(situation: Situation, task: TaskRow) -> str:

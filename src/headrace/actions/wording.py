@@ -60,7 +60,8 @@ def error_line(task: TaskRow) -> str:
     if error is None:
         return "no reason was recorded"
     message = error.message.strip().split("\n")[0]
-    return message if not message or message.startswith("task `") else f"{error.type}: {message}"
+    says_it_all = not message or not error.type or message.startswith("task `")
+    return message if says_it_all else f"{error.type}: {message}"
 
 
 def tries(task: TaskRow) -> str:

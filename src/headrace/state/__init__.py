@@ -19,6 +19,7 @@ from headrace.state.deferring import TIMED_OUT, answer_event, is_ended_by
 from headrace.state.expansion import MapSource, instance_count, source_keys, source_of
 from headrace.state.graph import Graph, Link
 from headrace.state.growth import INLINE_QUEUE, Edge, Growth, grow_tasks, new_task
+from headrace.state.marking import MARKED
 from headrace.state.params import Layers, Left, Position, merge
 from headrace.state.past import FINE, PastRules, RunBefore, is_met
 from headrace.state.preceding import Links, Tree, around, following, preceding, with_below
@@ -48,6 +49,7 @@ __all__ = [
     "FINISHED",
     "HELD",
     "INLINE_QUEUE",
+    "MARKED",
     "MOVES",
     "NEVER",
     "RENEWED_BY_ATTEMPT",

@@ -16,7 +16,7 @@ import msgspec
 from headrace.definition import NOOP, Node
 from headrace.handoff import Fired, TaskError, TaskResult
 from headrace.state import clearing, deferring, marking, stopping
-from headrace.state.agenda import NOT_TAKEN, Agenda
+from headrace.state.agenda import NOT_TAKEN, TIMED_OUT, Agenda
 from headrace.state.asking import RetryQuestions
 from headrace.state.counting import count_children, tally_of
 from headrace.state.graph import Graph
@@ -28,9 +28,6 @@ from headrace.state.rules import VERDICT_STATE, Verdict, decide
 from headrace.state.task import FAILURES, FINISHED, HELD, TIMED, Actor, Attempt, Event, State, Task
 
 _json = msgspec.json.Encoder()
-
-TIMED_OUT = "timed_out"
-"""Why an attempt ended that took too long."""
 
 
 class Advance:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from headrace.definition import Ending, Node
 from headrace.handoff import RUN_ENDED, TRY_DIED, Errand, TaskError
 from headrace.state.counting import count_children, count_upstream, credit, credit_parent
@@ -14,6 +16,15 @@ from headrace.state.needing import those_in_need
 from headrace.state.task import FINISHED, Actor, Attempt, Event, State, Task, check_move
 
 NOT_TAKEN = "a branch was not taken"
+TIMED_OUT = "timed_out"
+"""Why an attempt ended that took too long."""
+_IN_WORDS = {TIMED_OUT: "the run took too long"}
+_json = msgspec.json.Encoder()
+
+
+def told(reason: str) -> str:
+    """What is kept in place of an error where no try failed, but the task was ended for a reason."""
+    return _json.encode(TaskError(type="", message=_IN_WORDS.get(reason, reason))).decode()
 
 
 class Agenda:
@@ -104,6 +115,9 @@ class Agenda:
     def _end(self, task: Task, state: State, actor: Actor, reason: str | None = None) -> None:
         task.ended_at = self.graph.now
         task.agent_id, task.due_at = None, None
+        if reason is not None and state is State.FAILED and task.state is not State.PLANNED:
+            # What it has is of the try before, if of any. Whatever is open tells what failed in it.
+            task.error = told(reason)
         self.move(task, state, actor, reason)
         self.finished.append(task)
 

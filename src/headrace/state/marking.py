@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.state.agenda import Agenda
+from headrace.state.agenda import Agenda, told
 from headrace.state.clearing import drop_grown, reopen_ancestors, with_everything_below
 from headrace.state.counting import count_children
 from headrace.state.task import FINISHED, HELD, Actor, Attempt, Event, State, Task
 
-REASON = "somebody marked it so"
+MARKED = "somebody marked it so"
 
 
 def mark(agenda: Agenda, tasks: Sequence[Task], state: State) -> None:
@@ -44,9 +44,8 @@ def _set(agenda: Agenda, task: Task, state: State) -> None:
         task.ended_at = agenda.graph.now
     task.started_at = task.started_at or agenda.graph.now
     task.agent_id, task.due_at, task.is_failing = None, None, False
-    if state is not State.FAILED:
-        task.error = None
-    agenda.move(task, state, Actor.USER, REASON)
+    task.error = told(MARKED) if state is State.FAILED else None
+    agenda.move(task, state, Actor.USER, MARKED)
 
 
 def mark_run(agenda: Agenda, attempt: Attempt, state: State) -> None:
@@ -60,13 +59,13 @@ def mark_run(agenda: Agenda, attempt: Attempt, state: State) -> None:
         is_container = task.state is State.PLANNED or task.parent_id is None
         if task.state not in FINISHED and not is_container and not agenda.graph.node(task).cleans_up:
             is_under_way = task.state in (*HELD, State.DEFERRED, State.UP_FOR_RESCHEDULE)
-            agenda.finish(task, state if is_under_way else State.SKIPPED, Actor.USER, REASON)
+            agenda.finish(task, state if is_under_way else State.SKIPPED, Actor.USER, MARKED)
     agenda.closable[root.id] = root
 
 
 def _change_end(agenda: Agenda, attempt: Attempt, root: Task, state: State) -> None:
     if root.state is not state:
-        agenda.move(root, state, Actor.USER, REASON)
+        agenda.move(root, state, Actor.USER, MARKED)
     before, attempt.state = attempt.state, str(state)
     if before != attempt.state:
-        agenda.graph.record(Event(attempt.id, None, before, attempt.state, Actor.USER, 0, agenda.graph.now, REASON))
+        agenda.graph.record(Event(attempt.id, None, before, attempt.state, Actor.USER, 0, agenda.graph.now, MARKED))

@@ -124,6 +124,9 @@ EVENTS = Sql(
     FROM event WHERE event.attempt_id = :attempt_id AND event.id > :after ORDER BY event.id LIMIT :limit
     """
 )
+LAST_REASON = Sql(
+    "SELECT reason FROM event WHERE attempt_id = :attempt_id AND task_id = :task_id ORDER BY id DESC LIMIT 1"
+)
 RUN_CHANGES = Sql(
     """
     SELECT event.id, attempt.run_id, workflow.name, event.after, event.reason, attempt.id
@@ -239,6 +242,10 @@ class RunChoice(NamedTuple):
     partition_key: str = ""
 
 
+_WITH_ERROR = ("failed", "up_for_retry", "planned", "canceled", "upstream_failed", "removed")
+"""States of a task that come after the end of a try. In others its row may have the error of the try before."""
+
+
 class TaskRow(NamedTuple):
     """A task of an attempt."""
 
@@ -279,7 +286,10 @@ class TaskRow(NamedTuple):
 
     @property
     def error(self) -> TaskError | None:
-        return None if self.error_json is None else msgspec.json.decode(self.error_json, type=TaskError)
+        """Why it failed, or what in it did; None while another try is to come or under way."""
+        if self.error_json is None or self.state not in _WITH_ERROR:
+            return None
+        return msgspec.json.decode(self.error_json, type=TaskError)
 
 
 class TryRow(NamedTuple):
@@ -491,6 +501,12 @@ def list_tries(tx: Transaction, task_id: int) -> list[TryRow]:
 def list_events(tx: Transaction, attempt_id: int, after: int = 0, limit: int = 1000) -> list[EventRow]:
     """What happened in an attempt, oldest first, beginning after one event."""
     return [EventRow(*row) for row in tx.run(EVENTS, {"attempt_id": attempt_id, "after": after, "limit": limit})]
+
+
+def last_reason(tx: Transaction, attempt_id: int, task_id: int) -> str | None:
+    """Why a task got the state that it has, where the engine or somebody gave a reason."""
+    rows = tx.run(LAST_REASON, {"attempt_id": attempt_id, "task_id": task_id})
+    return rows[0][0] if rows else None
 
 
 def run_changes(tx: Transaction, after: int) -> list[RunChange]:

@@ -50,5 +50,5 @@ def command(run: str, as_json: bool, url: str | None) -> None:
 def _cells(row: TaskRow, labels: Mapping[int, str]) -> tuple[object, ...]:
     name = f"{row.name} {labels[row.id]}" if row.id in labels else row.name
     started = shown(row.started_at) if row.started_at is not None else ""
-    error = error_line(row) if row.error_json is not None else ""
+    error = error_line(row) if row.error is not None else ""
     return name, row.state, row.try_number or "", started, span(row.started_at, row.ended_at), error
