@@ -105,8 +105,11 @@ def test_names_with_spaces_around_are_refused(store):
 
 def test_another_key_opens_nothing_and_says_which_is_missing(store):
     Vault(store, SettingKeys([new_key()])).set_variable("token", "abc")
-    with pytest.raises(SecretError, match=r"variable `token` is sealed with the key \w{12}, which is not here"):
+    with pytest.raises(
+        SecretError, match=r"variable `token` is sealed with the key \w{12}, which is not here"
+    ) as caught:
         Vault(store, SettingKeys([new_key()])).variable("token")
+    assert "put that key into `secrets.keys`" in caught.value.hint and "new-key" not in caught.value.hint
 
 
 def test_a_sealed_document_opens_only_under_its_own_name(store):

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from headrace.errors import SecretError
-from headrace.secrets.keys import HOW_TO_SET, KeySource
+from headrace.secrets.keys import HOW_TO_BRING_BACK, KeySource
 
 
 class Sealed(NamedTuple):
@@ -43,7 +43,8 @@ class Keyring:
         what = f"{label[0]} `{label[-1]}`"
         key = next((one for one in self._source.keys() if key_id(one) == used_key_id), None)
         if key is None:
-            raise SecretError(f"{what} is sealed with the key {used_key_id}, which is not here", hint=HOW_TO_SET)
+            message = f"{what} is sealed with the key {used_key_id}, which is not here"
+            raise SecretError(message, hint=HOW_TO_BRING_BACK)
         try:
             *sealed_label, opened = msgspec.json.decode(_cipher(key).decrypt(document.encode()), type=list[str])
         except (InvalidToken, msgspec.DecodeError):

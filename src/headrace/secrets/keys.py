@@ -21,6 +21,10 @@ _FILE_MODE = 0o600
 _SQLITE = "sqlite:///"
 KEY_FILE_NAME = "secrets.key"
 HOW_TO_SET = "set `secrets.keys` (`headrace secrets new-key` prints one), the same for all schedulers and agents"
+HOW_TO_BRING_BACK = (
+    "put that key into `secrets.keys`, or `secrets.key` of the backup beside the database"
+    " (see docs/operations/backup-and-upgrade.md)"
+)
 
 
 class KeySource(Protocol):
