@@ -68,6 +68,12 @@ def test_an_unknown_command_and_an_unknown_setting(headrace):
     refused(headrace("runs", HEADRACE_AGENT__SLOT="1"), "HEADRACE_AGENT__SLOTS")
 
 
+@pytest.mark.parametrize("group", [(), ("db",), ("backfill",)])
+def test_a_group_without_a_command_prints_its_help_as_it_is(headrace, group):
+    bare, asked = headrace.process(*group), headrace.process(*group, "--help")
+    assert (bare.out + bare.err).strip() == asked.out.strip()
+
+
 def test_a_database_that_cannot_be_reached(headrace):
     refused(headrace("runs", "--store", "postgresql://nobody@127.0.0.1:1/none"), "could not reach the database")
 

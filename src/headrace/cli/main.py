@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -23,6 +23,9 @@ INTERRUPT_EXIT = 130
 CRASH_EXIT = 70
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """The output, or the disk, takes no more. That is nobody's mistake."""
+
+_HELP: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
+"""Raised by click since 8.2 for a group that is called without a command; before that it prints the help itself."""
 
 COMMANDS = {
     "run": "Run one workflow of a file to its end, without a server.",
@@ -185,6 +188,9 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     except HeadraceError as error:
         return _complain(_sentence(error), error.hint, error.exit_code)
     except click.ClickException as error:
+        if isinstance(error, _HELP):
+            error.show()
+            return USAGE_EXIT
         return _complain(*_of_click(error), USAGE_EXIT)
     except (KeyboardInterrupt, click.Abort):
         return INTERRUPT_EXIT
