@@ -8,7 +8,7 @@ from headrace.actions.clear import clear
 from headrace.actions.finding import find_run, find_task
 from headrace.actions.kill import kill
 from headrace.actions.pause import pause, unpause
-from headrace.actions.retry import retry
+from headrace.actions.retry import Again, retry
 from headrace.actions.selecting import Selection
 from headrace.definition import Node, Schedule
 from headrace.errors import NotFoundError, StateError, UsageError
@@ -52,8 +52,33 @@ def test_a_second_run_for_the_same_time_is_refused(world):
     world.save(job("a"))
     world.trigger(session="2026-01-01")
     world.pass_seconds(1)
-    with pytest.raises(StateError, match="already has a run"):
+    sentence = "workflow `flow` already has a run for 2026-01-01T00:00:00Z: run 1 is `running`"
+    with pytest.raises(StateError, match=sentence) as caught:
         world.trigger(session="2026-01-01")
+    assert caught.value.hint == "`headrace why 1` says what it does"
+    world.join()
+    world.claim()
+    world.finish("a", "failed")
+    with pytest.raises(StateError, match="run 1 is `failed`\nhint: `headrace retry 1` runs it again"):
+        world.trigger(session="2026-01-01")
+
+
+def test_a_run_that_has_not_started_cannot_be_cleared_and_says_where_to_look(world):
+    world.save(job("a"), max_active_runs=1)
+    world.trigger()
+    world.pass_seconds(1)
+    waiting = world.trigger()
+    for tasks in ([], ["a"]):
+        with pytest.raises(StateError, match="cannot clear run 2 of `flow`: it has not started") as caught:
+            clear(world.store, world.clock, str(waiting.id), tasks)
+        assert caught.value.hint == "`headrace why 2` says what it waits for"
+
+
+def test_a_task_to_resume_from_that_is_not_there_says_which_is_near_and_where_all_are(world):
+    failed_run(world)
+    with pytest.raises(NotFoundError, match="there is no task `aa`") as caught:
+        retry(world.store, world.clock, "1", Again(resumes_from="aa"))
+    assert caught.value.hint == "did you mean `a`? `headrace tasks 1` lists them"
 
 
 def test_clearing_what_failed_leaves_what_succeeded(world):

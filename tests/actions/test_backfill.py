@@ -211,6 +211,16 @@ def test_a_range_that_makes_no_sense_is_refused(world, given, sentence):
         fill(world, **given)
 
 
+def test_the_words_that_are_offered_for_a_time_are_those_that_are_taken(world):
+    save(world)
+    with pytest.raises(UsageError, match="got: `yesterday`") as caught:
+        fill(world, start="yesterday")
+    assert "`daily`" in caught.value.hint and "`none`" not in caught.value.hint
+    with pytest.raises(UsageError, match="got: `yesterday`") as caught:
+        world.trigger(session="yesterday")
+    assert "`none`" in caught.value.hint
+
+
 def test_a_workflow_without_times_cannot_be_filled(world):
     save(world, schedule=None)
     with pytest.raises(UsageError, match="no schedule with times"):

@@ -165,6 +165,14 @@ def test_parameters_are_those_of_the_last_command(sessions):
     assert name == "+a"
 
 
+def test_a_task_in_a_group_is_suggested_by_the_last_part_of_its_name(world):
+    world.save(*row("+daily+load", "+daily+a", "+daily+b", "+daily+c", "+daily+d", "+daily+e"))
+    with pytest.raises(NotFoundError, match=r"there is no task `\+lod`") as caught:
+        Sessions(world).begin(SAVED._replace(task="+lod"))
+    assert caught.value.hint.startswith("did you mean `+daily+load`? the workflow has `+daily+load`, `+daily+a`")
+    assert caught.value.hint.endswith("and 1 more, which `headrace check --json` lists")
+
+
 def test_unknown_and_ambiguous_tasks_are_named(world):
     world.save(*row("+one+x", "+two+x"), Node(key="+last", operator="work"))
     sessions = Sessions(world)
@@ -172,7 +180,7 @@ def test_unknown_and_ambiguous_tasks_are_named(world):
         sessions.begin(SAVED._replace(goal="+x"))
     with pytest.raises(NotFoundError, match=r"there is no task `\+lost`") as caught:
         sessions.begin(SAVED._replace(end="+lost"))
-    assert caught.value.hint == "did you mean `+last`?"
+    assert caught.value.hint == "did you mean `+last`? the workflow has `+one+x`, `+two+x`, `+last`"
     with pytest.raises(UsageError, match="needs a session that was saved"):
         sessions.begin(LocalWish(start="+last"))
 

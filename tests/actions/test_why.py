@@ -122,6 +122,15 @@ def test_no_agent_for_the_queue(world):
     assert found.sentence == "`a` waits since 2026-02-03 04:05:06Z: no agent is alive that serves queue `gpu`"
 
 
+def test_where_nobody_serves_the_hint_names_what_is_all_in_one(world):
+    world.save(job("a"))
+    run = world.trigger()
+    both = "start one with `headrace agent --queues default`, or scheduler and agent in one with `headrace standalone`"
+    assert reason(world, run, "a").hint == both
+    world.join(kind="scheduler")
+    assert reason(world, run, "a").hint == "start one with `headrace agent --queues default`"
+
+
 def test_an_agent_whose_lease_ran_out_does_not_count(world):
     world.save(job("a"))
     run = world.trigger()

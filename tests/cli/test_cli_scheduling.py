@@ -44,13 +44,19 @@ def test_backfill_from_the_first_look_to_the_end(project):
     assert [one["outcome"] for one in made["times"]] == ["created"] * 3
     assert (made["backfill"]["params"], made["backfill"]["runs"]["queued"]) == ({"n": 1}, 2)
     number = str(made["backfill"]["backfill_id"])
-    assert project.call("backfill", "pause", number).check().out.startswith(f"backfill {number} of `daily` is paused")
+    paused = project.call("backfill", "pause", number).check().out
+    assert paused == f"backfill {number} of `daily` is paused: 2 runs wait, 1 is running\n"
     assert project.call("backfill", "unpause", number, "--json").check().json["state"] == "running"
     assert project.call("backfill", "cancel", number).check()
     (row,) = project.call("backfill", "list", "daily", "--json").check().json["backfills"]
     assert (row["state"], row["runs"]["failed"], row["runs"]["canceled"]) == ("canceled", 0, 2)
     runs = project.call("runs", "--backfill", number, "--state", "canceled", "--json").check().json["runs"]
     assert {run["type"] for run in runs} == {"backfill"} and len(runs) == 2
+
+
+def test_a_backfill_whose_create_was_forgotten_is_told_of_it(project):
+    done = project.call("backfill", "daily", "--from", "2026-01-01")
+    assert "`headrace backfill create daily …` is for times of the workflow `daily`" in done.err
 
 
 def test_backfill_needs_an_end(project):

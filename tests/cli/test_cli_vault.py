@@ -95,6 +95,12 @@ def test_a_connection_without_a_hook_says_so(project):
     assert "no installed provider has a hook for connections of type `nosuch`" in done.err
 
 
+@pytest.mark.parametrize(("conn_type", "provider"), [("vertica", "vertica"), ("hive_cli", "apache-hive")])
+def test_a_connection_whose_provider_is_not_installed_names_the_command_that_brings_it(project, conn_type, provider):
+    said(project, "connections", "add", "x", "--conn-type", conn_type, "--conn-host", "h")
+    assert f"`headrace providers install {provider}` brings it" in project.call("connections", "test", "x").err
+
+
 def test_secrets_in_the_forms_of_digdag(project, monkeypatch):
     (project.root / "value.txt").write_text("from file\n")
     project.write("many.json", '{"x.one": "1", "x.two": "2"}')

@@ -81,6 +81,8 @@ def test_broken_yaml_names_the_line(text, line, message):
             "_export:\n  !include: 'x.yml'",
             "write `!include : 'path'` as an entry of a map, with a space before the colon",
         ),
+        ("+a:\n  echo>: ${a ? b : c}", "quote the value: it contains `: `"),
+        ("+a: x\n  echo>: y", None),
         ("a: [1,", None),
         ("a: !other 1", None),
     ],

@@ -16,29 +16,33 @@ def message(timezone="UTC", **fields):
 
 
 @pytest.mark.parametrize(
-    ("expression", "reason"),
+    ("expression", "expected"),
     [
-        ("0 25 * * *", "hour is 0 to 23"),
-        ("61 * * * *", "minute is 0 to 59"),
-        ("0 0 0 * *", "day of month is 1 to 31"),
-        ("0 0 * 13 *", "month is 1 to 12"),
-        ("0 0 * * 8", "day of week is 0 to 6"),
-        ("0 0 * * XYZ", "day of week is 0 to 6"),
-        ("*/0 * * * *", "minute is 0 to 59"),
-        ("0 0 30 2 *", "no month has such a day"),
-        ("0 0 * *", "found 4 fields"),
-        ("", "found 0 fields"),
-        ("0 0 * * * * *", "found 7 fields"),
+        ("0 25 * * *", "whose hour is 0 to 23"),
+        ("61 * * * *", "whose minute is 0 to 59"),
+        ("0 0 0 * *", "whose day of month is 1 to 31"),
+        ("0 0 * 13 *", "whose month is 1 to 12"),
+        ("0 0 * * 8", "whose day of week is 0 to 6"),
+        ("0 0 * * XYZ", "whose day of week is 0 to 6"),
+        ("*/0 * * * *", "whose minute is 0 to 59"),
+        ("0 0 30 2 *", "on a day that some month has"),
     ],
 )
 @pytest.mark.parametrize("semantics", ["airflow", "digdag"])
-def test_bad_cron_names_the_field(expression, reason, semantics):
+def test_bad_cron_names_the_field(expression, expected, semantics):
     text = message(type="cron", spec={"expression": expression, "semantics": semantics})
-    assert text == f"expected the schedule to be five cron fields, got: `{expression}` ({reason})"
+    assert text == f"expected a schedule {expected}, got: `{expression}`"
+
+
+@pytest.mark.parametrize(("expression", "count"), [("0 0 * *", 4), ("", 0), ("0 0 * * * * *", 7)])
+@pytest.mark.parametrize("semantics", ["airflow", "digdag"])
+def test_cron_with_another_number_of_fields(expression, count, semantics):
+    text = message(type="cron", spec={"expression": expression, "semantics": semantics})
+    assert text == f"expected the schedule to be five cron fields, got: `{expression}` (found {count} fields)"
 
 
 def test_seconds_are_for_airflow_only():
-    assert "(second is 0 to 59)" in message(type="cron", spec={"expression": "0 0 * * * 60"})
+    assert "whose second is 0 to 59" in message(type="cron", spec={"expression": "0 0 * * * 60"})
     assert "(found 6 fields)" in message(type="cron", spec={"expression": "0 0 * * * 30", "semantics": "digdag"})
 
 

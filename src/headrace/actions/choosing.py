@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 
 from headrace.definition import Node
-from headrace.errors import NotFoundError, UsageError, did_you_mean
+from headrace.errors import NotFoundError, UsageError, nearest
 from headrace.state import Links, Tree, around, preceding, with_below
 from headrace.store import TaskRow
+
+_SHOWN = 5
+_PARTING = re.compile(r"[+.]")
+"""What parts the names of groups from those of the tasks in them."""
 
 
 def tree_of_nodes(nodes: Sequence[Node]) -> dict[str, Links]:
@@ -28,8 +33,8 @@ def tree_of_tasks(tasks: Sequence[TaskRow], edges: Iterable[tuple[int, int]]) ->
     }
 
 
-def matching(tree: Tree, pattern: str) -> str:
-    """The one task whose name ends with the pattern."""
+def matching(tree: Tree, pattern: str, where: str | None = None) -> str:
+    """The one task whose name ends with the pattern. `where` says where its tasks are listed, in place of a list."""
     if pattern in tree:
         return pattern
     plain = pattern.removeprefix("+")
@@ -40,7 +45,24 @@ def matching(tree: Tree, pattern: str) -> str:
     if found:
         listed = ", ".join(f"`{name}`" for name in found[:3])
         raise UsageError(f"several tasks match `{pattern}`: {listed}", hint="write more of the name")
-    raise NotFoundError(f"there is no task `{pattern}`", hint=did_you_mean(pattern, tree))
+    names = [name for name in tree if name]
+    meant = _meant(names, pattern)
+    hints = ([f"did you mean `{meant}`?"] if meant else []) + [where or _listed(names)]
+    raise NotFoundError(f"there is no task `{pattern}`", hint=" ".join(hints))
+
+
+def _meant(names: Sequence[str], pattern: str) -> str | None:
+    """The nearest task, also where only the last part of its name was written."""
+    last_parts = {_PARTING.split(name)[-1]: name for name in reversed(names)}
+    return nearest(pattern, names) or last_parts.get(nearest(_PARTING.split(pattern)[-1], last_parts) or "")
+
+
+def _listed(names: Sequence[str]) -> str:
+    if not names:
+        return "the workflow has no tasks"
+    shown = ", ".join(f"`{name}`" for name in names[:_SHOWN])
+    more = f" and {len(names) - _SHOWN} more, which `headrace check --json` lists" if len(names) > _SHOWN else ""
+    return f"the workflow has {shown}{more}"
 
 
 def with_grown(definition: Tree, tasks: Tree, allowed: Collection[str]) -> set[str]:

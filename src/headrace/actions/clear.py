@@ -10,7 +10,7 @@ from headrace.actions.finding import find_run
 from headrace.actions.selecting import Selection, choose, with_downstream
 from headrace.clock import Clock, to_micros
 from headrace.errors import StateError
-from headrace.store import RunRow, Store, Transaction, clear_tasks, get_run
+from headrace.store import RunRow, Store, Transaction, clear_tasks, get_run, task_keys
 
 
 class Cleared(NamedTuple):
@@ -28,6 +28,9 @@ def clear(
 
     def work(tx: Transaction) -> list[Cleared]:
         run = find_run(tx, name)
+        if run.state == "queued" and not task_keys(tx, run.attempt_id):
+            hint = f"`headrace why {run.id}` says what it waits for"
+            raise StateError(f"cannot clear run {run.id} of `{run.workflow}`: it has not started", hint=hint)
         chosen = choose(tx, run, tasks, wanted)
         if not any(one.tasks for one in chosen):
             kind = "failed " if wanted.only_failed else "running " if wanted.only_running else ""

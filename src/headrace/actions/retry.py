@@ -109,7 +109,7 @@ def _before(tx: Transaction, run: RunRow, pattern: str) -> tuple[str, ...]:
     """Keys of what comes before a task, all of which must have succeeded."""
     tasks = list_tasks(tx, run.attempt_id)
     tree = tree_of_tasks(tasks, list_edges(tx, run.attempt_id))
-    names = preceding(tree, matching(tree, pattern))
+    names = preceding(tree, matching(tree, pattern, f"`headrace tasks {run.id}` lists them"))
     undone = [task for task in tasks if task.name in names and task.state not in ("success", "skipped", "removed")]
     if undone:
         one = undone[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, tzinfo
 
 from headrace.clock import to_micros
@@ -20,11 +21,15 @@ def slot_of(workflow: Workflow, text: str | None, now: datetime) -> Slot | None:
 
     None if it is for no time.
     """
-    return None if text == NO_TIME else manual_slot(workflow, logical_time(workflow, text, now))
+    words = (*WORDS, NO_TIME)
+    return None if text == NO_TIME else manual_slot(workflow, logical_time(workflow, text, now, words))
 
 
-def logical_time(workflow: Workflow, text: str | None, now: datetime) -> datetime:
-    """`now`, `hourly`, `daily` (the present hour or day), `schedule`, `last` (the last scheduled time), or a date."""
+def logical_time(workflow: Workflow, text: str | None, now: datetime, words: Sequence[str] = WORDS) -> datetime:
+    """`now`, `hourly`, `daily` (the present hour or day), `schedule`, `last` (the last scheduled time), or a date.
+
+    `words` are those that the caller takes, for whoever writes another one.
+    """
     local = now.astimezone(zone_of(workflow.timezone))
     if text in (None, "now"):
         return now.astimezone(UTC)
@@ -34,7 +39,7 @@ def logical_time(workflow: Workflow, text: str | None, now: datetime) -> datetim
         return local.replace(hour=0, minute=0, second=0, microsecond=0).astimezone(UTC)
     if text in ("schedule", "last"):
         return _last_scheduled(workflow, now)
-    return _date(workflow, str(text))
+    return _instant(str(text), zone_of(workflow.timezone), words)
 
 
 def _last_scheduled(workflow: Workflow, now: datetime) -> datetime:
@@ -65,17 +70,13 @@ def parse_time(text: str | None) -> int | None:
     return None if text is None else to_micros(_instant(text, UTC))
 
 
-def _date(workflow: Workflow, text: str) -> datetime:
-    return _instant(text, zone_of(workflow.timezone))
-
-
-def _instant(text: str, zone: tzinfo) -> datetime:
+def _instant(text: str, zone: tzinfo, words: Sequence[str] = ()) -> datetime:
     try:
         moment = _moment(text)
     except ValueError:
         raise UsageError(
             f"expected a date such as `2026-02-03`, `2026-02-03 04:05:06` or `2026-02-03T04:05:06Z`, got: `{text}`",
-            hint=f"or one of the words {', '.join(f'`{word}`' for word in (*WORDS, NO_TIME))}",
+            hint=f"or one of the words {', '.join(f'`{word}`' for word in words)}" if words else None,
         ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=zone)

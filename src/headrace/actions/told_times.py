@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from headrace.actions.sessions import NO_TIME, logical_time
+from headrace.actions.sessions import NO_TIME, WORDS, logical_time
 from headrace.authoring import SlotQuestion
 from headrace.errors import UsageError
 from headrace.projects import ParsePool
@@ -18,7 +18,7 @@ def told_slot(version: Version, session: str | None, now: datetime) -> Slot | No
     schedule = version.workflow.schedule
     if schedule is None or schedule.type != "custom" or session == NO_TIME:
         return None
-    at = logical_time(version.workflow, session, now)
+    at = logical_time(version.workflow, session, now, (*WORDS, NO_TIME))
     root = Path(version.project_root)
     if not (root / version.file).is_file():
         raise UsageError(

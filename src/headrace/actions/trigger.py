@@ -11,7 +11,7 @@ from headrace.actions.finding import find_workflow
 from headrace.actions.params import check_params, settled
 from headrace.actions.sessions import NO_TIME, slot_of
 from headrace.actions.told_times import told_slot
-from headrace.clock import Clock, iso, to_micros
+from headrace.clock import Clock, from_micros, iso, to_micros
 from headrace.definition import Workflow
 from headrace.errors import StateError, UsageError
 from headrace.store import (
@@ -28,6 +28,7 @@ from headrace.store import (
     current_version_of,
     get_run,
     latest_attempt,
+    run_for,
     start_attempt,
     start_queued_runs,
 )
@@ -136,11 +137,7 @@ def _create(
     )
     run_id = create_run(tx, new, to_micros(now))
     if run_id is None:
-        also = f" or one for {iso(slot.logical_time)}" if slot else ""
-        raise StateError(
-            f"workflow `{workflow.name}` already has a run `{new.key}`{also}",
-            hint="`headrace clear` or `headrace retry` runs it again",
-        )
+        raise _taken(tx, workflow, new)
     if is_private:
         start_attempt(tx, latest_attempt(tx, run_id), to_micros(now))
     else:
@@ -150,6 +147,21 @@ def _create(
     if run.state == "queued":
         tx.tell(News.PLANS)
     return run
+
+
+def _taken(tx: Transaction, workflow: Workflow, new: NewRun) -> StateError:
+    """What to say if there is a run for this time, or one of this name."""
+    other = None if new.logical_at is None else run_for(tx, new.workflow_id, new.logical_at)
+    run = None if other is None else get_run(tx, other)
+    if new.logical_at is None or run is None:
+        hint = "`headrace clear` or `headrace retry` runs it again"
+        return StateError(f"workflow `{workflow.name}` already has a run `{new.key}`", hint=hint)
+    again = f"`headrace retry {run.id}{' --all' if run.state == 'success' else ''}` runs it again"
+    return StateError(
+        f"workflow `{workflow.name}` already has a run for {iso(from_micros(new.logical_at))}:"
+        f" run {run.id} is `{run.state}`",
+        hint=f"`headrace why {run.id}` says what it does" if run.is_active else again,
+    )
 
 
 def _time_of(workflow: Workflow, partition_key: str) -> datetime | None:

@@ -251,12 +251,19 @@ def _no_agent(situation: Situation, task: TaskRow) -> _Found:
     if taking:
         return None
     is_inline = task.queue == INLINE_QUEUE
-    hint = "start one with `headrace agent`" if is_inline else f"start one with `headrace agent --queues {task.queue}`"
+    command = "headrace agent" if is_inline else f"headrace agent --queues {task.queue}"
+    hint = f"start one with `{command}`{_or_all(situation)}"
     if stopping:
         text = "no agent takes tasks" if is_inline else f"no agent takes tasks of queue `{task.queue}`"
         return "no_agent", f"{text}: {are_stopping([agent.name for agent in stopping])}", hint
     text = "no agent is alive" if is_inline else f"no agent is alive that serves queue `{task.queue}`"
     return "no_agent", text, hint
+
+
+def _or_all(situation: Situation) -> str:
+    """The rest of a hint where nobody serves at all."""
+    is_served = situation.agents or situation.has_scheduler
+    return "" if is_served else ", or scheduler and agent in one with `headrace standalone`"
 
 
 def _slots(situation: Situation, task: TaskRow) -> _Found:

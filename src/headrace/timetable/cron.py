@@ -77,16 +77,14 @@ def _parse_alternative(text: str, expression: str, dialect: Dialect) -> CronPatt
     fields = text.upper().replace("?", "*").split()
     meanings = (*_FIELDS, _SECOND) if dialect == "airflow" and len(fields) > len(_FIELDS) else _FIELDS
     if len(fields) != len(meanings):
-        raise _bad(expression, f"found {len(fields)} fields")
+        raise DefinitionError(
+            f"expected the schedule to be five cron fields, got: `{expression}` (found {len(fields)} fields)"
+        )
     fields = [_without_wrapping(part, field) for part, field in zip(fields, meanings, strict=True)]
     try:
         return CronPattern(fields, dialect)
     except (CronSimError, AssertionError):
-        raise _bad(expression, _explain(fields)) from None
-
-
-def _bad(expression: str, reason: str) -> DefinitionError:
-    return DefinitionError(f"expected the schedule to be five cron fields, got: `{expression}` ({reason})")
+        raise DefinitionError(f"expected a schedule {_explain(fields)}, got: `{expression}`") from None
 
 
 def _library_text(fields: list[str]) -> str:
@@ -101,8 +99,8 @@ def _explain(fields: list[str]) -> str:
         try:
             CronSim(_library_text(alone), _ANY)
         except (CronSimError, AssertionError):
-            return f"{field.name} is {field.low} to {field.high}"
-    return "no month has such a day"
+            return f"whose {field.name} is {field.low} to {field.high}"
+    return "on a day that some month has"
 
 
 def _without_wrapping(text: str, field: _Field) -> str:

@@ -152,10 +152,58 @@ def hook_of(conn_type: str) -> tuple[Any, str]:
         for one in info.get("connection-types") or ():
             known.setdefault(one["connection-type"], one["hook-class-name"])
     if conn_type not in known:
-        hint = did_you_mean(conn_type, known) or "install the provider that has it"
+        provider = _provider_of(conn_type)
+        if provider is not None:
+            raise AirflowException(
+                f"connections of type `{conn_type}` come with Airflow's provider `{provider}`, which is not installed;"
+                f" `headrace providers install {provider}` brings it"
+            )
+        hint = did_you_mean(conn_type, known) or "`headrace providers install NAME` brings the provider that has it"
         raise AirflowException(f"no installed provider has a hook for connections of type `{conn_type}`; {hint}")
     hook_class = import_string(known[conn_type])
     return hook_class, getattr(hook_class, "conn_name_attr", "conn_id")
+
+
+def _provider_of(conn_type: str) -> str | None:
+    """The package that has a type of connection, by its usual name."""
+    for provider, types in _TYPES_OF_PROVIDERS.items():
+        if conn_type in types:
+            return provider
+    return conn_type if conn_type in _PROVIDERS_LIKE_THEIR_TYPE else None
+
+
+_TYPES_OF_PROVIDERS = {
+    "amazon": ("aws", "athena", "chime", "emr", "redshift"),
+    "apache-cassandra": ("cassandra",),
+    "apache-drill": ("drill",),
+    "apache-druid": ("druid",),
+    "apache-hdfs": ("webhdfs",),
+    "apache-hive": ("hive_cli", "hiveserver2", "hive_metastore"),
+    "apache-iceberg": ("iceberg",),
+    "apache-impala": ("impala",),
+    "apache-kafka": ("kafka",),
+    "apache-kylin": ("kylin",),
+    "apache-livy": ("livy",),
+    "apache-pinot": ("pinot", "pinot_admin"),
+    "apache-spark": ("spark", "spark_connect", "spark_sql"),
+    "atlassian-jira": ("jira",),
+    "cncf-kubernetes": ("kubernetes",),
+    "dbt-cloud": ("dbt_cloud",),
+    "google": ("google_cloud_platform", "gcpbigquery", "gcpcloudsql", "gcpssh", "google_ads"),
+    "hashicorp": ("vault",),
+    "microsoft-azure": ("azure", "azure_data_factory", "azure_data_lake", "adls", "wasb"),
+    "microsoft-mssql": ("mssql",),
+    "slack": ("slackwebhook",),
+}
+"""Of the usual connections, those that are not called like their provider …"""
+_PROVIDERS_LIKE_THEIR_TYPE = frozenset(
+    """
+    airbyte databricks discord docker elasticsearch ftp github grpc http imap jdbc jenkins mongo mysql neo4j odbc
+    opensearch oracle postgres presto redis salesforce samba sftp slack smtp snowflake sqlite ssh tableau teradata trino
+    vertica
+    """.split()
+)
+"""… and those that are."""
 
 
 def _decoded(value: Any) -> Any:

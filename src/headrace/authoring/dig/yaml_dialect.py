@@ -83,7 +83,7 @@ def parse(text: str, file: str) -> Any:
         # What is missing at the end is reported one line behind it.
         lines = text.splitlines() or [""]
         line = None if mark is None else min(mark.line + 1, len(lines))
-        hint = _hint("" if line is None else lines[line - 1])
+        hint = _hint("" if line is None else lines[line - 1], error.problem or "")
         raise LoadError(f"`{file}` is not valid YAML: {_problem(error)}", hint=hint, file=file, line=line) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
@@ -97,8 +97,12 @@ def _problem(error: yaml.MarkedYAMLError) -> str:
     return f"{context}, {problem}" if problem.startswith("but ") else problem or context
 
 
-def _hint(line: str) -> str | None:
-    return "indent with spaces: YAML takes no tabs there" if line.lstrip(" ").startswith("\t") else None
+def _hint(line: str, problem: str) -> str | None:
+    if line.lstrip(" ").startswith("\t"):
+        return "indent with spaces: YAML takes no tabs there"
+    # The first one is behind the key.
+    has_another = problem.startswith("mapping values are not allowed") and line.count(": ") > 1
+    return "quote the value: it contains `: `" if has_another else None
 
 
 class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]

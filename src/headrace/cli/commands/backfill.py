@@ -27,8 +27,8 @@ from headrace.cli.opening import opened
 from headrace.cli.options import conf_option, json_option, limit_option, params_option, parse_conf, store_option
 from headrace.cli.printing import instant, print_json, print_table
 from headrace.clock import iso
-from headrace.errors import UsageError
-from headrace.store import BackfillRow, list_backfills
+from headrace.errors import NotFoundError, UsageError
+from headrace.store import BackfillRow, ListedSchedule, Transaction, list_backfills, workflows_named
 
 _OUTCOMES = {
     "created": "a new run",
@@ -106,7 +106,7 @@ def of_schedule_command(
     """Run the times of the schedule of WORKFLOW of PROJECT, or of the schedule with an ID, one after the other."""
     with opened(url) as here:
         with here.store.read() as tx:
-            found = find_schedules(tx, project, workflow)
+            found = _schedules(tx, project, workflow)
         if len(found) > 1:
             names = ", ".join(f"`{row.workflow}`" for row in found)
             raise UsageError(f"project `{project}` has several schedules: {names}", hint="name the workflow, too")
@@ -119,6 +119,16 @@ def of_schedule_command(
         )
         done = create_backfill(here.store, here.clock, request)
     _show_created(done, request, as_json)
+
+
+def _schedules(tx: Transaction, project: str, workflow: str | None) -> list[ListedSchedule]:
+    try:
+        return find_schedules(tx, project, workflow)
+    except NotFoundError as error:
+        if workflow is None and any(not row.is_gone for row in workflows_named(tx, project)):
+            hint = f"`headrace backfill create {project} …` is for times of the workflow `{project}`"
+            raise NotFoundError(error.message, hint=hint) from None
+        raise
 
 
 @command.command("list")
@@ -238,4 +248,6 @@ def _report(row: BackfillRow, as_json: bool) -> None:
     if as_json:
         print_json(describe(row))
     else:
-        click.echo(f"backfill {row.id} of `{row.workflow}` is {row.state}: {row.queued} runs wait, {row.running} run")
+        waiting = "1 run waits" if row.queued == 1 else f"{row.queued} runs wait"
+        running = "1 is running" if row.running == 1 else f"{row.running} are running"
+        click.echo(f"backfill {row.id} of `{row.workflow}` is {row.state}: {waiting}, {running}")
