@@ -195,8 +195,45 @@ def test_folder_and_pushes_do_not_share_a_project(pusher):
         sync.scan()
     finally:
         sync.stop()
-    with pytest.raises(StateError, match="both pushed and saved from a folder"):
+    with pytest.raises(StateError, match="`sales` cannot be pushed: it is saved from the folder") as caught:
         pusher.push("1")
+    assert "`headrace delete sales`" in caught.value.hint
+
+
+def test_folder_of_a_pushed_project_is_refused(pusher):
+    pusher.write(a_dig=HOURLY)
+    pusher.push("1")
+    sync = ProjectSync(pusher.store, pusher.clock, [ProjectFolder("sales", pusher.folder)])
+    try:
+        with pytest.raises(StateError, match=r"cannot be saved from `.*`: it is one that was pushed") as caught:
+            sync.check()
+    finally:
+        sync.stop()
+    assert "`--projects NAME=PATH`" in caught.value.hint
+
+
+def test_folder_whose_project_is_pushed_later_says_so_once_and_comes_back(pusher, caplog):
+    pusher.write(a_dig=HOURLY)
+    sync = ProjectSync(pusher.store, pusher.clock, [ProjectFolder("sales", pusher.folder)])
+    try:
+        sync.scan()
+        delete(pusher)
+        pusher.push("1")
+        for _ in range(3):
+            sync.check_roots()
+        (warning,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+        assert "it is one that was pushed (hint: give this folder another name" in warning
+        delete(pusher)
+        assert pusher.names() == []
+        sync.check_roots()
+        assert pusher.names() == [("sales", "a")]
+    finally:
+        sync.stop()
+
+
+def delete(pusher):
+    with pusher.store.begin() as tx:
+        delete_project(tx, find_project(tx, "sales").id, 1)
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "x" * 256])

@@ -7,7 +7,7 @@ from headrace.actions.pools import change_pool
 from headrace.actions.status import status
 from headrace.definition import Node, Retry
 from headrace.scheduler import Rescuer
-from headrace.store import ScheduleRow, resign, save_schedule, workflows_named
+from headrace.store import ScheduleRow, ensure_project, resign, save_schedule, workflows_named
 
 
 def job(key, *upstream, **given):
@@ -147,6 +147,14 @@ def test_a_folder_whose_project_is_served_from_another_one(world):
     ((is_problem, sentence),) = sentences(world)
     assert is_problem and "cannot be saved from `/q`" in sentence
     assert sentence.endswith("scheduler `s-2` (process 1 on `here`) serves it from `/p`")
+
+
+def test_a_folder_whose_project_was_pushed(world):
+    with world.store.begin() as tx:
+        ensure_project(tx, "p", "", world.now)
+    everybody(world)
+    world.join(kind="scheduler", name="s-2", slots=0, queues=(), projects={"p": "/p"})
+    assert sentences(world) == [(True, "project `p` cannot be saved from `/p`: it is one that was pushed")]
 
 
 def test_a_timetable_that_nobody_asks(world):

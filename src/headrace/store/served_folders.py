@@ -74,9 +74,18 @@ def unsaved_folders(tx: Transaction, now: int) -> list[UnsavedFolder]:
 def _refusal(name: str, stored: str, root: str, served: list[ServedFolder]) -> StateError | None:
     if stored == root:
         return None
-    if not stored or not root:
-        hint = "give one of them another name"
-        return StateError(f"project `{name}` is both pushed and saved from a folder, which must be one", hint=hint)
+    if not stored:
+        return StateError(
+            f"project `{name}` cannot be saved from `{root}`: it is one that was pushed",
+            hint="give this folder another name with `--projects NAME=PATH`, or free the name first with"
+            f" `headrace delete {name}`",
+        )
+    if not root:
+        return StateError(
+            f"project `{name}` cannot be pushed: it is saved from the folder `{stored}`",
+            hint="push it under another name, or stop who serves the folder and free the name with"
+            f" `headrace delete {name}`",
+        )
     other = next((one for one in served if (one.project, one.root) == (name, stored)), None)
     if other is None:
         return None
