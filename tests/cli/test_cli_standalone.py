@@ -63,12 +63,12 @@ def test_a_folder_of_the_same_name_takes_over_only_when_nobody_serves_the_first(
     standalone.communicate()
     process = headrace.start("standalone", str(other))
     try:
-        names = []
-        for _ in range(100):
-            names = [one["name"] for one in headrace.json("workflows")[0]["workflows"]]
-            if names == ["else"]:
-                break
-        assert names == ["else"]
+        seen = ""
+        while "workflow `else` appeared" not in seen:
+            line = process.stderr.readline()
+            assert line, seen
+            seen += line
+        assert [one["name"] for one in headrace.json("workflows")[0]["workflows"]] == ["else"]
     finally:
         process.kill()
         process.communicate()

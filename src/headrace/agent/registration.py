@@ -6,8 +6,8 @@ import os
 
 from headrace.agent.options import AgentOptions
 from headrace.clock import Clock, to_micros
-from headrace.processes import is_alive, place
-from headrace.store import Store, Transaction, extend_lease, give_up, live_processes, register, resign
+from headrace.processes import place
+from headrace.store import Store, Transaction, extend_lease, give_up_dead_neighbours, register, resign
 
 
 class Registration:
@@ -55,7 +55,7 @@ class Registration:
         self._store.transact(lambda tx: resign(tx, self.id, self._now()))
 
     def _announce(self, tx: Transaction) -> int:
-        _give_up_dead_neighbours(tx, self._now())
+        give_up_dead_neighbours(tx, self._now())
         return register(
             tx,
             kind="agent",
@@ -71,10 +71,3 @@ class Registration:
 
     def _now(self) -> int:
         return to_micros(self._clock.now())
-
-
-def _give_up_dead_neighbours(tx: Transaction, now: int) -> None:
-    """Processes of this place that are dead need no lease to run out before their tasks are rescued."""
-    for one in live_processes(tx, place()):
-        if one.pid != os.getpid() and not is_alive(one.pid):
-            give_up(tx, one.id, now)

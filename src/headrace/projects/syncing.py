@@ -14,7 +14,6 @@ from pathlib import Path
 from headrace.clock import Clock, to_micros
 from headrace.errors import HeadraceError, StateError, StoreError
 from headrace.metrics import tick_ended, tick_failed
-from headrace.processes import is_alive, place
 from headrace.projects.files import Discovery, find_files
 from headrace.projects.parsing import DEFAULT_LOADER, Answers, ParsePool
 from headrace.projects.saving import SavedFile, save_parsed
@@ -27,8 +26,7 @@ from headrace.store import (
     ensure_project,
     failed_files,
     file_digests,
-    give_up,
-    live_processes,
+    give_up_dead_neighbours,
     project_roots,
     refuse_other_folder,
     remove_file,
@@ -142,7 +140,7 @@ class ProjectSync:
     def check(self) -> None:
         """Raise StateError for a folder whose project must not be saved from it, before anything is saved."""
         now = to_micros(self._clock.now())
-        self._store.transact(partial(_give_up_dead_neighbours, now=now))
+        self._store.transact(partial(give_up_dead_neighbours, now=now))
         with self._store.read() as tx:
             roots = project_roots(tx)
             for folder in (known.folder for known in self._known):
@@ -269,13 +267,6 @@ class ProjectSync:
     def _project_id(self, tx: Transaction, known: _Known) -> int:
         now = to_micros(self._clock.now())
         return ensure_project(tx, known.folder.name, known.folder.root, now, may_move=not known.is_read)
-
-
-def _give_up_dead_neighbours(tx: Transaction, now: int) -> None:
-    """Processes of this place that are dead need no lease to run out before their folders may be moved."""
-    for agent_id, pid in live_processes(tx, place()):
-        if not is_alive(pid):
-            give_up(tx, agent_id, now)
 
 
 def _to_load(known: _Known, found: dict[str, str], looks: Looks, changed: set[str]) -> list[str]:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from headrace.handoff import TaskError
+from headrace.processes import is_alive, place
 from headrace.release import VERSION
 from headrace.state import HELD, Actor, Task
 from headrace.store.database import Transaction
@@ -175,6 +176,13 @@ def expire_leases(tx: Transaction, now: int) -> list[LostProcess]:
 def live_processes(tx: Transaction, place: str) -> list[LiveProcess]:
     """Everybody who is believed to live in this place."""
     return [LiveProcess(*row) for row in tx.run(PROCESSES, {"place": place})]
+
+
+def give_up_dead_neighbours(tx: Transaction, now: int) -> None:
+    """Processes of this place that are dead need no lease to run out before others get what they held."""
+    for one in live_processes(tx, place()):
+        if not is_alive(one.pid):
+            give_up(tx, one.id, now)
 
 
 def has_lost_tasks(tx: Transaction) -> bool:

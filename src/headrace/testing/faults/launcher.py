@@ -71,8 +71,8 @@ def without_fence() -> None:
 def without_renewal() -> None:
     """An agent that has work believes that it holds its lease, and does not tell the store."""
 
-    def extend(tx: Transaction, agent_id: int, now: int, lease_micros: int) -> bool:
-        return bool(held_tasks(tx, agent_id)) or extend_lease(tx, agent_id, now, lease_micros)
+    def extend(tx: Transaction, agent_id: int, now: int, lease_micros: int, stopping_at: int | None) -> bool:
+        return bool(held_tasks(tx, agent_id)) or extend_lease(tx, agent_id, now, lease_micros, stopping_at)
 
     _replace(registration, "extend_lease", extend)
 
