@@ -51,6 +51,7 @@ def _measurements(arguments: argparse.Namespace, folder: Path, makers: Any) -> I
         if "W10" in wanted and store == "postgres":
             for mode in arguments.mode:
                 yield from cluster.scale_out(make, folder, mode, arguments.repeat, arguments.slots)
+                yield from cluster.crowd(make, folder, mode, arguments.repeat, arguments.slots)
     if "W5" in wanted:
         yield from footprint.cold_starts(folder, arguments.repeat)
     if "W6" in wanted:

@@ -26,6 +26,12 @@ from headrace.store import NewRun, News, Store, create_run
 
 _LONGEST_SECONDS = 600.0
 _PER_FILE = 100
+_CROWD = 8
+"""So many of each are more than the work needs."""
+_WARM_UPS = 5
+_SINGLE_RUNS = 20
+_REST_SECONDS = 0.05
+"""Longer than anybody who is told of something waits for others to do it."""
 _numbers = itertools.count(1)
 
 
@@ -128,6 +134,27 @@ def scale_out(make: Callable[[], str], folder: Path, mode: str, rounds: int, slo
             yield line if size is sizes[0] else {**line, "against": 1, **ratios(figures, single)}
 
 
+def crowd(make: Callable[[], str], folder: Path, mode: str, rounds: int, slots: int) -> Iterator[dict[str, Any]]:
+    """W10: runs of one task, one after the other, by many schedulers and agents of which one of each would do."""
+    sizes = [_Size(1, slots), _Size(2, slots), _Size(_CROWD, slots)]
+    source = workloads.python_chain(1, mode)
+    with ExitStack() as stack:
+        shapes = {str(size): stack.enter_context(_shape(make(), folder, source, 1, size)) for size in sizes}
+        for size in sizes:
+            shapes[str(size)].warm_up(size)
+        found = measure_in_turns({text: shape.measure_singly for text, shape in shapes.items()}, rounds)
+    single = found[str(sizes[0])]
+    for size in sizes:
+        line = {
+            "workload": "W10/singly",
+            "store": "postgres",
+            "mode": mode,
+            **size._asdict(),
+            **middle(found[str(size)]),
+        }
+        yield line if size is sizes[0] else {**line, "against": 1, **ratios(found[str(size)], single)}
+
+
 class _Size(NamedTuple):
     of_each: int
     """So many schedulers, and so many agents."""
@@ -146,11 +173,32 @@ class _Shape:
         self._done = 0
         self._run(1)  # loads the file and forks the first processes
 
+    def warm_up(self, size: _Size) -> None:
+        """Until every agent has most likely loaded the file."""
+        for _ in range(_WARM_UPS):
+            self._run(2 * size.of_each * size.slots)
+
     def measure(self) -> dict[str, Any]:
         """Have all runs done once more."""
+        return self._measured(lambda: self._run(self._runs))
+
+    def measure_singly(self) -> dict[str, Any]:
+        """Have some runs done, each when the one before it has ended and everybody has come to rest."""
+
+        def work() -> None:
+            for _ in range(_SINGLE_RUNS):
+                self._run(1)
+                time.sleep(_REST_SECONDS)
+
+        figures = self._measured(work)
+        resting = _SINGLE_RUNS * _REST_SECONDS
+        wall = figures["wall_seconds"] - resting
+        return figures | {"wall_seconds": wall, "per_task_ms": round(wall / figures["tasks"] * 1000, 3)}
+
+    def _measured(self, work: Callable[[], None]) -> dict[str, Any]:
         tasks, cost = _count_tasks(self._store), self._processes.cost()
         machine, began = machine_so_far(), time.perf_counter()
-        self._run(self._runs)
+        work()
         wall, stolen = time.perf_counter() - began, machine_so_far().stolen_since(machine)
         later = self._processes.cost()
         spent = {key: later[key] - cost[key] for key in cost}

@@ -51,11 +51,11 @@ class Place:
 
         self.attempt_id = self.store.transact(work)
 
-    def agent(self, name="one"):
+    def agent(self, name="one", **options):
         executor = SimulatedExecutor(self.clock, self._decide, SLOTS, {})
         self.executors.append(executor)
-        options = AgentOptions(slots=SLOTS, name=name, lease_seconds=10_000.0)
-        agent = Agent(self.store, self.clock, executor, InlineExecutor(Broker(self.store)), self.folder, options)
+        chosen = AgentOptions(slots=SLOTS, name=name, lease_seconds=10_000.0, **options)
+        agent = Agent(self.store, self.clock, executor, InlineExecutor(Broker(self.store)), self.folder, chosen)
         agent.start(renews_by_itself=False)
         return agent
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from agent_place import LONG, SLOTS
 
-from headrace.store import News
+from headrace.store import News, Told, Turn
 
 
 def noticed(place, monkeypatch) -> list[str]:
@@ -59,3 +59,60 @@ def test_others_hear_apart_of_tasks_with_and_without_code(place):
     assert heard == [News.WORK]
     place.start_run("b", name="empty", isolation="inline")
     assert heard == [News.WORK, News.INLINE]
+
+
+def spent(place, agent) -> tuple[int, int]:
+    """What a step of the agent costs: statements and commits."""
+    database = place.store.database
+    before = database.statements, database.commits
+    agent.step(0.0)
+    return database.statements - before[0], database.commits - before[1]
+
+
+def test_who_hears_of_what_others_have_taken_asks_one_question_and_takes_no_lock(place):
+    one, other = place.agent(), place.agent("other")
+    one.renew()
+    place.start_run("a")
+    place.seconds = {"a": LONG}
+    one.step(0.0)
+    assert place.tasks("running") == ["a"]
+    assert spent(place, other) == (1, 0)
+
+
+def test_who_is_alone_takes_without_asking_first(place):
+    agent = place.agent()
+    assert spent(place, agent)[1] == 1
+    place.agent("other")
+    agent.renew()
+    assert spent(place, agent)[1] == 0
+
+
+def test_what_is_left_is_taken_by_the_next_one(place):
+    one, other = place.agent(), place.agent("other")
+    place.start_run("a", "b", "c")
+    place.seconds = dict.fromkeys("abc", LONG)
+    one.step(0.0)
+    assert len(place.tasks("running")) == SLOTS
+    other.step(0.0)
+    assert place.tasks("running") == ["a", "b", "c"]
+
+
+def test_without_a_free_slot_one_asks_only_for_what_needs_none(place):
+    one, other = place.agent(), place.agent("other")
+    place.start_run("a", "b", "c")
+    place.seconds = dict.fromkeys("abc", LONG)
+    other.step(0.0)
+    assert spent(place, other) == (1, 0), "there is a task, but none for it"
+    place.start_run("d", name="empty", isolation="inline")
+    other.step(0.0)
+    assert place.tasks("running") == ["d"]
+    one.step(0.0)
+
+
+def test_an_agent_for_one_run_does_not_leave_it_to_others(place):
+    place.start_run("a")
+    place.agent("other")
+    own = place.agent(attempt_id=place.attempt_id)
+    assert own._registration.turn == Turn(1, 2)
+    assert own._wait_for_turn(Told(1, 0)) == 0.0
+    assert place.agent("third")._wait_for_turn(Told(1, 0)) > 0.0

@@ -11,7 +11,7 @@ from headrace.clock import SystemClock
 from headrace.definition import Retry, Schedule
 from headrace.errors import StoreUnreachableError
 from headrace.scheduler import Beat, Rescuer, Scheduler, SchedulerOptions
-from headrace.store import NewRun, create_run, set_paused
+from headrace.store import NewRun, Told, Turn, create_run, set_paused
 from headrace.store import schema as tables
 
 
@@ -88,20 +88,26 @@ def test_quiet_tick_costs_one_statement_and_no_write(bench):
     assert bench.store.database.commits == commits
 
 
-def test_schedulers_know_how_many_share_the_wake_ups(bench):
+def test_schedulers_know_whose_turn_it_is_to_answer(bench):
     one, other = (Scheduler(bench.store, bench.clock) for _ in range(2))
     one.start()
-    bench.advance(seconds=6)
-    settle(one)
-    assert one._presence.schedulers == 1
+    assert one._presence.turn == Turn(0, 1)
     other.start()
     bench.advance(seconds=6)
     settle(one, other)
-    assert (one._presence.schedulers, other._presence.schedulers) == (2, 2)
-    other.stop()
+    assert (one._presence.turn, other._presence.turn) == (Turn(0, 2), Turn(1, 2))
+    one.stop()
     bench.advance(seconds=6)
-    settle(one)
-    assert one._presence.schedulers == 1
+    settle(other)
+    assert other._presence.turn == Turn(0, 1)
+
+
+def test_the_first_of_many_schedulers_answers_as_soon_as_one_alone(bench):
+    alone, first, last = (Scheduler(bench.store, bench.clock) for _ in range(3))
+    first._presence.turn, last._presence.turn = Turn(0, 8), Turn(7, 8)
+    assert (first._wait_for_turn(Told()), first._breath_seconds()) == (0.0, alone._breath_seconds())
+    assert last._wait_for_turn(Told()) > 0
+    assert last._breath_seconds() > first._breath_seconds(), "those who only make sure look less often"
 
 
 def test_service_that_fails_does_not_stop_the_others(bench, caplog):

@@ -88,11 +88,11 @@ def test_news_that_nobody_here_waits_for_do_not_arrive(store, prepared_url):
         pytest.skip("SQLite only tells that something has changed, not what")
     arrived, other = queue.SimpleQueue(), Store(prepared_url)
     store.wakeups.subscribe(lambda: None, News.WORK | News.STOP)
-    store.wakeups.announce = arrived.put
+    store.wakeups._hear = lambda kind, told: arrived.put(kind)
     store.wakeups.start()
     for _ in range(10_000):
         other.transact(lambda tx: tx.tell(News.WORK))
-        if not arrived.empty() and arrived.get():
+        if not arrived.empty():
             break
     other.transact(lambda tx: tx.tell(News.PLANS))
     other.transact(lambda tx: tx.tell(News.STOP | News.TRIGGERS))
@@ -164,9 +164,9 @@ def wait_until_listening(store, is_listening: threading.Event) -> None:
             break
     helper.dispose()
     assert heard.is_set()
-    store.wakeups._listeners.remove((heard.set, News.ALL))
-    for listener, _ in store.wakeups._listeners:
-        listener.__self__.clear()
+    store.wakeups._listeners[:] = [one for one in store.wakeups._listeners if one.call != heard.set]
+    for listener in store.wakeups._listeners:
+        listener.call.__self__.clear()
 
 
 def test_a_listener_whose_connection_is_cut_listens_again(prepared_url, postgres_server):

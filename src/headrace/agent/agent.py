@@ -38,14 +38,17 @@ from headrace.metrics.catalogue import (
     STALE_RESULTS,
     TRIES_ENDED,
 )
+from headrace.state import INLINE_QUEUE
 from headrace.store import (
     LeaseKeeper,
     News,
     Report,
     Requests,
     Store,
+    Told,
     follow_past,
     held_tasks,
+    is_anything_waiting,
 )
 
 _log = logging.getLogger("headrace.agent")
@@ -114,7 +117,7 @@ class Agent:
     def start(self, *, renews_by_itself: bool = True) -> None:
         """Announce the agent and begin to renew its lease; otherwise whoever moves its clock calls `renew`."""
         self._register()
-        self._store.wakeups.subscribe(self._look, News.WORK)
+        self._store.wakeups.subscribe(self._look, News.WORK, self._wait_for_turn)
         self._store.wakeups.subscribe(self._look_for_inline, News.INLINE)
         self._store.wakeups.subscribe(self.wake, News.STOP)
         if renews_by_itself:
@@ -142,6 +145,16 @@ class Agent:
         self._must_look.set()
         if self._has_room:
             self._executor.wake()
+
+    def _wait_for_turn(self, told: Told) -> float:
+        if not self._is_public:
+            return 0.0
+        return self._registration.turn.seconds_until_look(told, self._options.slots)
+
+    @property
+    def _is_public(self) -> bool:
+        """Whether it takes what others could take as well."""
+        return self._attempts is None
 
     def _look_for_inline(self) -> None:
         self._must_look_for_inline.set()
@@ -233,6 +246,9 @@ class Agent:
             self._stop_what_must_stop()
         if self._may_hold_unknown:
             self._hand_back_unknown()
+        if not self._unreported and self._others_were_faster():
+            self._exchange.is_held_up = False
+            return 0
         reports, began = self._unreported, time.perf_counter()
         committed, requests = self._store.transact(
             lambda tx: self._exchange.transact(tx, self._now(), reports, self._taker(looks_for_inline))
@@ -253,6 +269,14 @@ class Agent:
         if self._exchange.has_nudged:
             self._follow_past()
         return len(reports)
+
+    def _others_were_faster(self) -> bool:
+        """One question without a lock spares the transaction, for which all others would wait."""
+        if not self._is_public or self._registration.turn.is_alone:
+            return False
+        queues = (INLINE_QUEUE, *(self._options.queues if self._room() > 0 else ()))
+        with self._store.read() as tx:
+            return not is_anything_waiting(tx, queues, self._now())
 
     def _follow_past(self) -> None:
         """What was committed may be what tasks of later runs wait for."""

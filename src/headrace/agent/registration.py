@@ -7,7 +7,16 @@ import os
 from headrace.agent.options import AgentOptions
 from headrace.clock import Clock, to_micros
 from headrace.processes import place
-from headrace.store import Store, Transaction, extend_lease, give_up_dead_neighbours, register, resign
+from headrace.store import (
+    Store,
+    Transaction,
+    Turn,
+    extend_lease,
+    find_turn,
+    give_up_dead_neighbours,
+    register,
+    resign,
+)
 
 
 class Registration:
@@ -25,6 +34,8 @@ class Registration:
         self._lease_until = 0
         self._stopping_at: int | None = None
         self.id = 0
+        self.turn = Turn()
+        """Among the agents, as it was when the lease was last renewed."""
 
     @property
     def has_run_out(self) -> bool:
@@ -33,16 +44,14 @@ class Registration:
 
     def announce(self) -> None:
         """Be a new agent to all others."""
-        self.id = self._store.transact(self._announce)
+        self.id, self.turn = self._store.transact(self._announce)
         self._lease_until = self._now() + self._lease_micros
 
     def extend(self) -> bool:
         """Make the lease last longer. False: others were told that the agent is gone. Any thread may call it."""
         agent_id = self.id
         self._lease_until = self._now() + self._lease_micros
-        is_held = self._store.transact(
-            lambda tx: extend_lease(tx, agent_id, self._now(), self._lease_micros, self._stopping_at)
-        )
+        is_held, self.turn = self._store.transact(lambda tx: self._extend(tx, agent_id))
         # It may have begun anew meanwhile.
         return is_held or agent_id != self.id
 
@@ -54,9 +63,13 @@ class Registration:
         """Tell all others that the agent is gone."""
         self._store.transact(lambda tx: resign(tx, self.id, self._now()))
 
-    def _announce(self, tx: Transaction) -> int:
+    def _extend(self, tx: Transaction, agent_id: int) -> tuple[bool, Turn]:
+        is_held = extend_lease(tx, agent_id, self._now(), self._lease_micros, self._stopping_at)
+        return is_held, find_turn(tx, "agent", agent_id, self._now())
+
+    def _announce(self, tx: Transaction) -> tuple[int, Turn]:
         give_up_dead_neighbours(tx, self._now())
-        return register(
+        agent_id = register(
             tx,
             kind="agent",
             name=self._name,
@@ -68,6 +81,7 @@ class Registration:
             lease_micros=self._lease_micros,
             stopping_at=self._stopping_at,
         )
+        return agent_id, find_turn(tx, "agent", agent_id, self._now())
 
     def _now(self) -> int:
         return to_micros(self._clock.now())

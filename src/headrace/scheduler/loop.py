@@ -15,13 +15,13 @@ from headrace.scheduler.beats import FIRST_WAIT_SECONDS, Beat, beats_of
 from headrace.scheduler.options import SchedulerOptions
 from headrace.scheduler.presence import ClockCorrector, Presence
 from headrace.scheduler.pruner import DeleteLogs, keep_logs
-from headrace.store import News, Outlook, Store, look_ahead
+from headrace.store import News, Outlook, Store, Told, look_ahead
 
 _log = logging.getLogger("headrace.scheduler")
 
 _BREATH_SECONDS = 0.02
-"""Wake-ups come in swarms while agents are busy: all schedulers together look once in this time. The first one of a
-swarm is answered at once."""
+"""Wake-ups come in swarms while agents are busy: the first scheduler looks once in this time, and each of the others so
+much later than the one before it, in case that one is late. The first wake-up of a swarm is answered at once."""
 _AGAIN = timedelta(seconds=0.02)
 
 
@@ -53,7 +53,7 @@ class Scheduler:
         """Correct the clock, announce the scheduler and begin to listen to wake-ups of the store."""
         ClockCorrector(self._store, self._clock).tick(self._clock.now())
         self._presence.tick(self._clock.now())
-        self._store.wakeups.subscribe(self.wake, News.PLANS)
+        self._store.wakeups.subscribe(self.wake, News.PLANS, self._wait_for_turn)
 
     def wake(self) -> None:
         """Have the loop look at once. Any thread may call it."""
@@ -127,6 +127,14 @@ class Scheduler:
             until.append(max(from_micros(due), ticked_at + _AGAIN))
         seconds = (min(until) - self._clock.now()).total_seconds()
         if self._woken.wait(max(0.0, seconds)):
-            rest = self._looked_at + _BREATH_SECONDS * self._presence.schedulers - time.monotonic()
+            rest = self._looked_at + self._breath_seconds() - time.monotonic()
             self._stopped.wait(max(0.0, rest))
             self._woken.clear()
+
+    def _wait_for_turn(self, told: Told) -> float:
+        """One scheduler is enough to do what was told; if it does not, the next one does."""
+        return _BREATH_SECONDS * self._presence.turn.place
+
+    def _breath_seconds(self) -> float:
+        turn = self._presence.turn
+        return _BREATH_SECONDS * (1 if turn.place == 0 else turn.of)

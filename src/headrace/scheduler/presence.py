@@ -11,8 +11,7 @@ from headrace.clock import Clock, to_micros
 from headrace.metrics.catalogue import LEASES_LOST, LEASES_RENEWED
 from headrace.processes import place
 from headrace.scheduler.options import SchedulerOptions
-from headrace.store import Store, Transaction, extend_lease, register, resign
-from headrace.store.presence import count_live_processes
+from headrace.store import Store, Transaction, Turn, extend_lease, find_turn, register, resign
 
 
 class Presence:
@@ -27,14 +26,14 @@ class Presence:
         self._projects = options.projects
         self._has_left = False
         self.id: int | None = None
-        self.schedulers = 1
-        """How many there were when the lease was last renewed, this one included."""
+        self.turn = Turn()
+        """Among the schedulers, as it was when the lease was last renewed."""
         LEASES_LOST.expect("scheduler")
 
     def tick(self, now: datetime) -> int:
         """Enter, or renew the lease. There is never anything left to do."""
         if not self._has_left and not self._renew(to_micros(now)):
-            self.id = self._store.transact(partial(self._enter, now=to_micros(now)))
+            self.id, self.turn = self._store.transact(partial(self._enter, now=to_micros(now)))
         return 0
 
     def leave(self, now: datetime) -> None:
@@ -46,17 +45,20 @@ class Presence:
     def _renew(self, now: int) -> bool:
         if self.id is None:
             return False
-        is_held = self._store.transact(partial(extend_lease, agent_id=self.id, now=now, lease_micros=self._lease))
-        with self._store.read() as tx:
-            self.schedulers = max(1, count_live_processes(tx, now)["scheduler"].working)
+        is_held, self.turn = self._store.transact(partial(self._extend, agent_id=self.id, now=now))
         (LEASES_RENEWED if is_held else LEASES_LOST).add("scheduler")
         return is_held
 
-    def _enter(self, tx: Transaction, now: int) -> int:
-        return register(
+    def _enter(self, tx: Transaction, now: int) -> tuple[int, Turn]:
+        agent_id = register(
             tx, kind="scheduler", name=self._name, place=place(), pid=os.getpid(), slots=0, queues=(), now=now,
             lease_micros=self._lease, projects=self._projects,
         )  # fmt: skip
+        return agent_id, find_turn(tx, "scheduler", agent_id, now)
+
+    def _extend(self, tx: Transaction, agent_id: int, now: int) -> tuple[bool, Turn]:
+        is_held = extend_lease(tx, agent_id, now, self._lease)
+        return is_held, find_turn(tx, "scheduler", agent_id, now)
 
 
 class ClockCorrector:

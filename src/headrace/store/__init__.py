@@ -72,7 +72,7 @@ from headrace.store.backfills import (
     runs_at,
     set_backfill_paused,
 )
-from headrace.store.claims import Claim, Claiming, claim_tasks
+from headrace.store.claims import Claim, Claiming, claim_tasks, is_anything_waiting
 from headrace.store.database import Database, Reply, Transaction
 from headrace.store.deadline_reading import MissRow, list_misses
 from headrace.store.deadlines import note_sent, serve_due_deadlines
@@ -263,6 +263,7 @@ from headrace.store.triggers import (
     held_triggers,
     let_go_of_triggers,
 )
+from headrace.store.turns import Told, Turn, find_turn
 from headrace.store.values import (
     NamedValue,
     TaskValues,
@@ -349,8 +350,10 @@ __all__ = [
     "Store",
     "TaskRow",
     "TaskValues",
+    "Told",
     "Transaction",
     "TryRow",
+    "Turn",
     "UnsavedFolder",
     "Version",
     "Waiting",
@@ -407,6 +410,7 @@ __all__ = [
     "find_archive",
     "find_overdue",
     "find_project",
+    "find_turn",
     "fire_triggers",
     "follow_past",
     "forget_agents",
@@ -438,6 +442,7 @@ __all__ = [
     "held_triggers",
     "insert_backfill",
     "instance_labels",
+    "is_anything_waiting",
     "is_within",
     "keep_watchers",
     "kept_names",

@@ -16,6 +16,13 @@ from headrace.store.run_graph import RunGraph
 from headrace.store.sql import Sql
 from headrace.store.use import Use
 
+IS_ANYTHING_WAITING = Sql(
+    """
+    SELECT 1 WHERE EXISTS (SELECT 1 FROM task WHERE state = 'scheduled' AND queue IN :queues[])
+       OR EXISTS (
+           SELECT 1 FROM errand WHERE state = 'waiting' AND (due_at IS NULL OR due_at <= :now) AND queue IN :queues[])
+    """
+)
 DELETE_VALUES = Sql("DELETE FROM value WHERE task_id IN :ids[]")
 
 
@@ -105,6 +112,11 @@ class Claiming:
             else:
                 self.refused.add(candidate.task.id)
         return allowed
+
+
+def is_anything_waiting(tx: Transaction, queues: Collection[str], now: int) -> bool:
+    """Whether somebody who serves these queues could find a task or an errand, if no limit is in the way."""
+    return bool(tx.run(IS_ANYTHING_WAITING, {"queues": list(queues), "now": now}))
 
 
 def claim_tasks(

@@ -99,6 +99,8 @@ class Transaction:
         self.dialect = database.dialect
         self.news = NOTHING
         """What others have to look at after the commit."""
+        self.tasks_left: int | None = 0
+        """How many tasks are left for agents; None: nobody has counted."""
         self.after_commit: list[Callable[[], None]] = []
 
     @property
@@ -142,9 +144,11 @@ class Transaction:
         self._database.statements += 1
         return self._line.ask_each(statement, rows)
 
-    def tell(self, news: News = News.ALL) -> None:
-        """Have others look at something new when this is committed."""
+    def tell(self, news: News = News.ALL, tasks: int | None = None) -> None:
+        """Have others look at something new when this is committed. Of work it may be known how many tasks it is."""
         self.news |= news
+        if news & News.WORK:
+            self.tasks_left = None if tasks is None or self.tasks_left is None else self.tasks_left + tasks
 
     def execute(self, statement: Executable, parameters: Any = None) -> CursorResult[Any]:
         """Run a SQLAlchemy Core statement."""

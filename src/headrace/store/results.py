@@ -182,9 +182,10 @@ def tell_of(
     can take at present.
     """
     left = [task for task in graph.scheduled() if task.id not in refused]
-    if any(task.queue != INLINE_QUEUE for task in left):
-        tx.tell(News.WORK)
-    if any(task.queue == INLINE_QUEUE for task in left):
+    inline = sum(task.queue == INLINE_QUEUE for task in left)
+    if len(left) > inline:
+        tx.tell(News.WORK, tasks=len(left) - inline)
+    if inline:
         tx.tell(News.INLINE)
     if graph.has_timers:
         tx.tell(News.PLANS)

@@ -13,7 +13,7 @@ from headrace.store.news import NOTHING, News
 from headrace.store.outage import Outage
 from headrace.store.setup import prepare
 from headrace.store.sql import Sql
-from headrace.store.wakeups import NOTIFY, Wakeups, channels
+from headrace.store.wakeups import NOTIFY, Wakeups, notification
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ class Store:
 
     def _notify(self, tx: Transaction) -> None:
         if tx.news is not NOTHING and self.is_shared:
-            tx.write(NOTIFY, {"channels": channels(tx.news)})
+            tx.write(NOTIFY, notification(tx.news, tx.tasks_left))
 
     def clock_offset(self) -> timedelta:
         """How far this machine's clock is behind the database's, so that hosts with wrong clocks agree."""
