@@ -16,6 +16,7 @@ from headrace.store import (
     RunGraph,
     Store,
     claim_tasks,
+    claim_triggers,
     ensure_project,
     extend_lease,
     get_run,
@@ -64,7 +65,7 @@ class World:
             return {task.name: task.state for task in list_tasks(tx, self.run(run.id).attempt_id) if task.is_listed}
 
     def join(self, slots=4, queues=("default",), kind="agent", name="worker-1", seconds=15, projects=()):
-        """An agent (or a scheduler) begins to live."""
+        """An agent (or a scheduler, or a triggerer) begins to live."""
         with self.store.begin() as tx:
             self.agent_id = register(
                 tx, kind=kind, name=name, place="here", pid=1, slots=slots, queues=queues, now=self.now,
@@ -72,7 +73,7 @@ class World:
             )  # fmt: skip
 
     def begin_to_stop(self):
-        """The agent that joined last has a lease of 15 seconds, and takes nothing more."""
+        """Whoever joined last has a lease of 15 seconds, and takes nothing more."""
         with self.store.begin() as tx:
             assert extend_lease(tx, self.agent_id, self.now, 15_000_000, stopping_at=self.now)
 
@@ -84,6 +85,10 @@ class World:
             graph.flush_events()
         self.claims.update({claim.task.name: claim.task for claim in claims})
         return [claim.task.name for claim in claims]
+
+    def claim_triggers(self):
+        """The triggerer that joined last takes what there is; returns how many that are."""
+        return len(self.store.transact(lambda tx: claim_triggers(tx, self.agent_id, 10, self.now)))
 
     def finish(self, name, outcome="success", message="boom", **given):
         task = self.claims.pop(name)

@@ -6,7 +6,7 @@ import re
 
 from headrace.actions.monitoring import store_readings
 from headrace.clock import SystemClock
-from headrace.definition import Node, Retry, Workflow
+from headrace.definition import Deferral, Node, Retry, Workflow
 from headrace.handoff import TaskError, TaskResult
 from headrace.metrics.catalogue import RUN_LAG, RUNS_ENDED, TASK_LAG, TRIES_ENDED
 from headrace.store import ScheduleRow, Store, backlog, lateness, presence, save_schedule, workflows_named
@@ -52,6 +52,19 @@ def test_processes_that_are_stopping_are_counted_apart(world):
     found = numbers(world)
     assert (found["processes_alive", "agent"], found["processes_stopping", "agent"]) == (1, 1)
     assert (found["processes_alive", "scheduler"], found["processes_stopping", "scheduler"]) == (0, 0)
+
+
+def test_triggers_of_a_triggerer_that_is_stopping_wait(world):
+    world.save(job("a", deferral=Deferral(trigger="a.Trigger")), job("b", deferral=Deferral(trigger="a.Trigger")))
+    world.trigger()
+    assert numbers(world)["triggers_waiting",] == 2
+    world.join(kind="triggerer", name="t-1", queues=())
+    world.claim_triggers()
+    assert numbers(world)["triggers_waiting",] == 0
+    world.begin_to_stop()
+    found = numbers(world)
+    assert found["triggers_waiting",] == 2
+    assert (found["processes_alive", "triggerer"], found["processes_stopping", "triggerer"]) == (0, 1)
 
 
 def test_schedules_that_nobody_serves(world):

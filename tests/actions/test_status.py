@@ -5,7 +5,7 @@ from __future__ import annotations
 from headrace.actions.pause import pause
 from headrace.actions.pools import change_pool
 from headrace.actions.status import status
-from headrace.definition import Node, Retry
+from headrace.definition import Deferral, Node, Retry
 from headrace.scheduler import Rescuer
 from headrace.store import ScheduleRow, ensure_project, resign, save_schedule, workflows_named
 
@@ -65,6 +65,25 @@ def test_an_agent_that_is_stopping_takes_no_tasks(world):
     world.join(name="worker-2")
     assert sentences(world) == [(False, stopping)]
     assert looked(world).is_healthy, "another one takes them"
+
+
+def test_a_triggerer_that_is_stopping_takes_no_triggers(world):
+    world.save(job("a", deferral=Deferral(trigger="a.Trigger")))
+    everybody(world)
+    world.trigger()
+    waits = "1 trigger of deferred tasks waits"
+    assert sentences(world) == [(True, f"no triggerer is alive: {waits}")]
+    world.join(kind="triggerer", name="t-1", queues=())
+    world.claim_triggers()
+    assert sentences(world) == []
+    world.begin_to_stop()
+    stopping = (
+        "triggerer `t-1` is stopping since 2026-02-03 04:05:06Z (0.0 s): it ends what it holds (1) and takes no more"
+    )
+    missing = f"no triggerer takes triggers: triggerer `t-1` is stopping; {waits}"
+    assert sentences(world) == [(True, missing), (False, stopping)]
+    world.join(kind="triggerer", name="t-2", queues=())
+    assert sentences(world) == [(False, stopping)]
 
 
 def test_limits_hold_tasks_back_and_nothing_is_wrong(world):

@@ -7,7 +7,7 @@ import pytest
 from headrace.actions.mark import mark
 from headrace.actions.pause import pause
 from headrace.actions.why import why
-from headrace.definition import Node, Retry
+from headrace.definition import Deferral, Node, Retry
 from headrace.errors import NotFoundError
 from headrace.store import list_tasks
 
@@ -166,6 +166,33 @@ def test_slots_of_an_agent_that_is_stopping_do_not_count(world):
     world.join(slots=1)
     world.claim(1)
     assert reason(world, run, "b").sentence.endswith("all 1 slots of agent `worker-1` are taken")
+
+
+def test_a_deferred_task_and_who_runs_its_trigger(world):
+    world.save(job("a", deferral=Deferral(trigger="a.Trigger")))
+    run = world.trigger()
+    waits = "`a` waits since 2026-02-03 04:05:06Z for trigger `a.Trigger`"
+    found = reason(world, run, "a")
+    assert (found.kind, found.sentence) == ("no_triggerer", f"{waits}, but no triggerer runs it")
+    world.join(kind="triggerer", name="t-1", queues=())
+    assert world.claim_triggers() == 1
+    found = reason(world, run, "a")
+    assert (found.kind, found.sentence, found.hint) == ("trigger", f"{waits}; triggerer `t-1` runs it", None)
+
+
+def test_a_triggerer_that_is_stopping_does_not_count(world):
+    world.save(job("a", deferral=Deferral(trigger="a.Trigger")))
+    run = world.trigger()
+    world.join(kind="triggerer", name="t-1", queues=())
+    world.claim_triggers()
+    world.begin_to_stop()
+    found = reason(world, run, "a")
+    assert (found.kind, found.hint) == ("no_triggerer", "`headrace triggerer` starts one")
+    assert found.sentence.endswith(", but no triggerer runs it: triggerer `t-1` is stopping")
+    world.join(kind="triggerer", name="t-2", queues=())
+    found = reason(world, run, "a")
+    assert (found.kind, found.hint) == ("trigger", None)
+    assert found.sentence.endswith("; triggerer `t-1` is stopping, and another one is to go on with it")
 
 
 def test_all_slots_taken(world):

@@ -367,7 +367,7 @@ def test_what_a_task_waits_for_can_be_asked(bench):
     attempt_id = deferred(bench)
     task = bench.tasks(attempt_id)["a"]
     with bench.store.read() as tx:
-        assert awaited_trigger(tx, task.id, bench.now) == ("a.Trigger", bench.now, None)
+        assert awaited_trigger(tx, task.id, bench.now) == ("a.Trigger", bench.now, None, None)
     claim(bench, triggerer(bench))
     with bench.store.read() as tx:
         assert awaited_trigger(tx, task.id, bench.now).triggerer == "t"

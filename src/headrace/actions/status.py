@@ -62,7 +62,7 @@ def status(store: Store, clock: Clock, late_seconds: float = LATE_SECONDS) -> St
         alive = {one.kind for one in processes if one.lease_until >= now and one.stopping_at is None}
         stopping = [one for one in processes if one.lease_until >= now and one.stopping_at is not None]
         concerns = [
-            *_missing(alive, [one.name for one in stopping if one.kind == "agent"], backlog),
+            *_missing(alive, stopping, backlog),
             *_silent(processes, now),
             *_stopping(stopping, now),
             *_unsaved_folders(tx, now),
@@ -85,17 +85,22 @@ def status(store: Store, clock: Clock, late_seconds: float = LATE_SECONDS) -> St
         )
 
 
-def _missing(alive: set[str], stopping_agents: list[str], backlog: Backlog) -> Iterator[Concern]:
+def _missing(alive: set[str], stopping: list[Present], backlog: Backlog) -> Iterator[Concern]:
     if "scheduler" not in alive:
         hint = "start one with `headrace scheduler`, or all in one with `headrace standalone`"
         yield Concern("no_scheduler", "no scheduler is alive: no run starts by itself and no retry", hint=hint)
     if "agent" not in alive:
+        ending = [one.name for one in stopping if one.kind == "agent"]
         sentence = "no agent is alive: no task runs"
-        if stopping_agents:
-            sentence = f"no agent takes tasks: {are_stopping(stopping_agents)}"
+        if ending:
+            sentence = f"no agent takes tasks: {are_stopping('agent', ending)}"
         yield Concern("no_agent", sentence, hint="start one with `headrace agent`")
     if backlog.triggers and "triggerer" not in alive:
-        sentence = f"no triggerer is alive: {_count(backlog.triggers, 'trigger')} of deferred tasks wait"
+        ending = [one.name for one in stopping if one.kind == "triggerer"]
+        waiting = f"{_count(backlog.triggers, 'trigger')} of deferred tasks {_wait(backlog.triggers)}"
+        sentence = f"no triggerer is alive: {waiting}"
+        if ending:
+            sentence = f"no triggerer takes triggers: {are_stopping('triggerer', ending)}; {waiting}"
         yield Concern("no_triggerer", sentence, backlog.triggers, hint="start one with `headrace triggerer`")
 
 
@@ -178,7 +183,7 @@ def _waiting_tasks(tx: Transaction, before: int, now: int) -> list[Concern]:
 def _retries(tx: Transaction, now: int) -> Iterator[Concern]:
     later = retries(tx, now)
     if later.number:
-        wait = f"{_count(later.number, 'task')} {'waits' if later.number == 1 else 'wait'} for the next try"
+        wait = f"{_count(later.number, 'task')} {_wait(later.number)} for the next try"
         first = "" if later.number == 1 else "the first "
         at = f"{first}at {instant(later.first_at)} (in {span(now, later.first_at)})"
         yield Concern("up_for_retry", f"{wait}, {at}", later.number, is_problem=False)
@@ -188,11 +193,15 @@ def _of_tasks(concern: Concern, now: int) -> str:
     """`3 tasks wait for up to 41 s: pool `etl` is full, 8 of 8 slots are taken`."""
     many = concern.number > 1
     how_long = f"for up to {span(concern.since, now)}" if many else f"for {span(concern.since, now)}"
-    return f"{_count(concern.number, 'task')} {'wait' if many else 'waits'} {how_long}: {concern.sentence}"
+    return f"{_count(concern.number, 'task')} {_wait(concern.number)} {how_long}: {concern.sentence}"
 
 
 def _count(number: int, noun: str) -> str:
     return f"{at_least(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def _wait(number: int) -> str:
+    return "waits" if number == 1 else "wait"
 
 
 def at_least(number: int) -> str:

@@ -90,6 +90,11 @@ class Situation:
         return any(row.kind == "scheduler" for row in live_agents(self.tx, self.now))
 
     @cached_property
+    def has_triggerer(self) -> bool:
+        """Whether one takes triggers."""
+        return any(row.kind == "triggerer" and row.stopping_at is None for row in live_agents(self.tx, self.now))
+
+    @cached_property
     def pools(self) -> dict[str, PoolRow]:
         return {pool.name: pool for pool in list_pools(self.tx)}
 
@@ -255,7 +260,7 @@ def _no_agent(situation: Situation, task: TaskRow) -> _Found:
     hint = f"start one with `{command}`{_or_all(situation)}"
     if stopping:
         text = "no agent takes tasks" if is_inline else f"no agent takes tasks of queue `{task.queue}`"
-        return "no_agent", f"{text}: {are_stopping([agent.name for agent in stopping])}", hint
+        return "no_agent", f"{text}: {are_stopping('agent', [agent.name for agent in stopping])}", hint
     text = "no agent is alive" if is_inline else f"no agent is alive that serves queue `{task.queue}`"
     return "no_agent", text, hint
 
@@ -338,10 +343,14 @@ def _deferred(situation: Situation, task: TaskRow) -> Reason:
         return _reason(task, "trigger", "has stopped waiting for its trigger a moment ago", task.started_at)
     limit = "" if task.due_at is None else f", until {instant(task.due_at)} at the latest"
     text = f"waits since {instant(awaited.since)} for trigger `{awaited.path}`{limit}"
-    if awaited.triggerer is not None:
+    if awaited.triggerer is not None and awaited.stopping_at is None:
         return _reason(task, "trigger", f"{text}; triggerer `{awaited.triggerer}` runs it", awaited.since, task.due_at)
-    hint = "`headrace triggerer` starts one"
-    return _reason(task, "no_triggerer", f"{text}, but no triggerer runs it", awaited.since, task.due_at, hint)
+    stopping = "" if awaited.triggerer is None else are_stopping("triggerer", [awaited.triggerer])
+    if stopping and situation.has_triggerer:
+        text = f"{text}; {stopping}, and another one is to go on with it"
+        return _reason(task, "trigger", text, awaited.since, task.due_at)
+    text = f"{text}, but no triggerer runs it{stopping and f': {stopping}'}"
+    return _reason(task, "no_triggerer", text, awaited.since, task.due_at, "`headrace triggerer` starts one")
 
 
 def _asking(task: TaskRow, asked: QuestionRow) -> Reason:

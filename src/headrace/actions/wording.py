@@ -41,10 +41,10 @@ def names(tasks: Sequence[TaskRow]) -> str:
     return _some([f"`{task.name}` ({task.state})" for task in tasks])
 
 
-def are_stopping(agents: Sequence[str]) -> str:
+def are_stopping(kind: str, processes: Sequence[str]) -> str:
     """agents `a`, `b` and `c` are stopping."""
-    which = _some([f"`{name}`" for name in agents])
-    return f"agent {which} is stopping" if len(agents) == 1 else f"agents {which} are stopping"
+    which = _some([f"`{name}`" for name in processes])
+    return f"{kind} {which} is stopping" if len(processes) == 1 else f"{kind}s {which} are stopping"
 
 
 def _some(things: Sequence[str]) -> str:

@@ -40,8 +40,15 @@ DUE_SCHEDULES = Sql(
     """
 )
 OLDEST_TIMER = Sql("SELECT due_at FROM task WHERE due_at <= :now ORDER BY due_at LIMIT 1")
+# A triggerer that is stopping runs none of those that it still holds: they only clean up.
 WAITING_TRIGGERS = Sql(
-    "SELECT count(*) FROM (SELECT id FROM trigger WHERE agent_id IS NULL ORDER BY id LIMIT :most) AS waiting"
+    """
+    SELECT count(*) FROM (
+      SELECT id FROM trigger WHERE agent_id IS NULL
+      UNION ALL SELECT id FROM trigger WHERE agent_id IN (SELECT id FROM agent WHERE stopping_at IS NOT NULL)
+      LIMIT :most
+    ) AS waiting
+    """
 )
 WAITING_ERRANDS = Sql(
     """

@@ -56,9 +56,10 @@ WAITING = Sql(
 FORGET = Sql("DELETE FROM trigger WHERE id IN :ids[] AND is_given_up")
 OF_TASK = Sql(
     """
-    SELECT trigger.path, trigger.created_at,
-           (SELECT name FROM agent WHERE agent.id = trigger.agent_id AND NOT is_lost AND lease_until >= :now)
-    FROM trigger WHERE trigger.task_id = :task_id AND NOT trigger.is_given_up
+    SELECT trigger.path, trigger.created_at, holder.name, holder.stopping_at
+    FROM trigger LEFT JOIN agent AS holder
+      ON holder.id = trigger.agent_id AND NOT holder.is_lost AND holder.lease_until >= :now
+    WHERE trigger.task_id = :task_id AND NOT trigger.is_given_up
     """
 )
 GIVE_BACK = Sql("UPDATE trigger SET agent_id = NULL WHERE id IN :ids[] AND agent_id = :agent_id AND is_given_up")
@@ -91,7 +92,9 @@ class AwaitedTrigger(NamedTuple):
     path: str
     since: int
     triggerer: str | None
-    """Who runs it; None: nobody at present."""
+    """Who holds it; None: nobody at present."""
+    stopping_at: int | None
+    """Since when who holds it does not run it, but has it clean up."""
 
 
 def awaited_trigger(tx: Transaction, task_id: int, now: int) -> AwaitedTrigger | None:

@@ -142,6 +142,7 @@ class Triggerer:
         self._may_hold_unknown = False
         self._renews_by_itself = True
         self._busy_at = 0.0
+        self._stopping_at: int | None = None
         self.id = 0
         """0 until it has a lease."""
         self.name = options.name or f"{socket.gethostname()}:{os.getpid()}"
@@ -201,6 +202,7 @@ class Triggerer:
 
     def stop(self) -> None:
         """End what was given up, let go of everything else and resign; closes the thread's connection to the store."""
+        self._tell_stopping()
         self._attempt(self._stop_what_is_over)
         self._child.stop(_STOP_SECONDS)
         self._attempt(self._commit)
@@ -433,9 +435,19 @@ class Triggerer:
 
     def _extend(self) -> bool:
         own_id, lease = self.id, round(self._options.lease_seconds * 1_000_000)
-        is_held = self._store.transact(lambda tx: extend_lease(tx, own_id, self._now(), lease))
+        is_held = self._store.transact(lambda tx: extend_lease(tx, own_id, self._now(), lease, self._stopping_at))
         # It may have begun anew meanwhile.
         return is_held or own_id != self.id
+
+    def _tell_stopping(self) -> None:
+        """Others must not count on a triggerer whose triggers only clean up. One that runs none resigns at once."""
+        self._stopping_at = self._now()
+        if self._running:
+            try:
+                self._lease.renew()
+            except StoreError as error:
+                # The next renewal tells it.
+                self._store.outage.met(error)
 
     def _halt(self, number: signal.Signals) -> int:
         """End the process of triggers, whatever the thread that owns it is waiting for. How many triggers it runs."""
