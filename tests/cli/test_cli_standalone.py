@@ -74,6 +74,19 @@ def test_a_folder_of_the_same_name_takes_over_only_when_nobody_serves_the_first(
         process.communicate()
 
 
+def test_a_project_can_be_deleted_when_nobody_serves_its_folder(headrace, standalone):
+    wait_until_listed(headrace)
+    refused = headrace("delete", "flows")
+    assert refused.returncode == 1
+    assert "error: project `flows` cannot be deleted: scheduler" in refused.err, "before it asks"
+    assert "hint: stop that server first" in refused.err
+    assert len(headrace.json("workflows")[0]["workflows"]) == 1
+    standalone.kill()
+    standalone.communicate()
+    assert headrace("delete", "flows", "--force").out == "project `flows` is deleted\n"
+    assert headrace.json("workflows")[0]["workflows"] == []
+
+
 def test_an_empty_standalone_stops_cleanly_and_leaves_a_sound_store(headrace):
     process = headrace.start("standalone", str(headrace.folder))
     process.stderr.readline()

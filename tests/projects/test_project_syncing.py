@@ -14,7 +14,7 @@ from headrace.clock import SystemClock, to_micros
 from headrace.errors import StateError
 from headrace.projects.syncing import ProjectSync
 from headrace.settings import ParserSettings, ProjectFolder
-from headrace.store import Store, register, resign
+from headrace.store import Store, delete_project, find_project, register, resign
 from headrace.store import schema as tables
 
 # A language of its own: the file is executed and leaves its workflows' names and operator in globals.
@@ -64,6 +64,10 @@ class Project:
                 tx, kind="scheduler", name="s-1", place="elsewhere", pid=1, slots=0, queues=(), now=self.now(),
                 lease_micros=3_600_000_000, projects={"p": str(root)},
             )  # fmt: skip
+
+    def delete(self):
+        with self.store.begin() as tx:
+            delete_project(tx, find_project(tx, "p").id, self.now())
 
     def leave(self, scheduler_id):
         with self.store.begin() as tx:
@@ -292,6 +296,36 @@ def test_folder_that_lost_its_project_says_so_once_and_comes_back_as_a_whole(pro
     project.leave(scheduler_id)
     first.check_roots()
     assert project.workflows() == ["a", "c"]
+
+
+def test_project_whose_folder_is_served_is_not_deleted(project):
+    project.write("a.py", "names = ['a']")
+    project.sync().scan()
+    scheduler_id = project.serve(project.root)
+    with pytest.raises(StateError, match=f"cannot be deleted: .* serves it from `{project.root}`") as caught:
+        project.delete()
+    assert "stop that server first" in caught.value.hint
+    assert project.workflows() == ["a"]
+    project.leave(scheduler_id)
+    project.delete()
+    assert project.workflows() == []
+
+
+def test_project_that_somebody_would_save_from_another_folder_can_be_deleted(project, copy):
+    project.sync().scan()
+    project.serve(copy.root)
+    project.delete()
+    assert project.workflows() == []
+
+
+def test_folder_whose_project_was_deleted_while_it_was_silent_is_saved_as_a_whole(project):
+    project.write("a.py", "names = ['a']")
+    project.write("b.py", "names = ['b']")
+    sync = project.sync()
+    sync.scan()
+    project.delete()
+    sync.check_roots()
+    assert project.workflows() == ["a", "b"]
 
 
 def test_what_a_sync_knows_does_not_outlive_a_move(project, copy):

@@ -147,7 +147,7 @@ class ProjectSync:
                 refuse_other_folder(tx, folder.name, roots.get(folder.name, folder.root), folder.root, now)
 
     def check_roots(self) -> None:
-        """Look at folders again whose project was saved from elsewhere meanwhile, or must not be any more."""
+        """Look at folders again whose project was deleted or saved from elsewhere, or must not be saved any more."""
         try:
             with self._store.read() as tx:
                 roots = project_roots(tx)
@@ -155,8 +155,8 @@ class ProjectSync:
             self._stopped.wait(self._store.outage.met(error, _RETRY_SECONDS))
             return
         for known in self._known:
-            is_elsewhere = roots.get(known.folder.name, known.folder.root) != known.folder.root
-            if (is_elsewhere or known.refusal is not None) and known.folder.path.is_dir():
+            is_another = roots.get(known.folder.name) != known.folder.root
+            if (is_another or known.refusal is not None) and known.folder.path.is_dir():
                 known.begin_anew()
                 self._insist(known, set())
 

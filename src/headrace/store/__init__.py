@@ -234,7 +234,13 @@ from headrace.store.schedules import (
     wanted_slots,
 )
 from headrace.store.schema import RUN_STATES
-from headrace.store.served_folders import UnsavedFolder, project_roots, refuse_other_folder, unsaved_folders
+from headrace.store.served_folders import (
+    UnsavedFolder,
+    project_roots,
+    refuse_deletion,
+    refuse_other_folder,
+    unsaved_folders,
+)
 from headrace.store.shown import instance_labels, rendered_arguments
 from headrace.store.store import Store
 from headrace.store.timers import (
@@ -503,6 +509,7 @@ __all__ = [
     "queued_attempts_of_backfill",
     "queued_events",
     "record_results",
+    "refuse_deletion",
     "refuse_other_folder",
     "register",
     "remove_file",

@@ -10,6 +10,7 @@ from headrace.errors import NotFoundError, StateError, did_you_mean
 from headrace.store.database import Transaction
 from headrace.store.projects import mark_gone
 from headrace.store.schema import archive, archive_chunk, project, source_error, workflow
+from headrace.store.served_folders import refuse_deletion
 
 _CHUNK_BYTES = 1024 * 1024
 
@@ -102,11 +103,17 @@ def find_project(tx: Transaction, name: str) -> ProjectRow:
 
 
 def delete_project(tx: Transaction, project_id: int, now: int) -> None:
-    """Free a project's name and start no more runs of it. What runs goes on, and its history stays."""
+    """Free a project's name and start no more runs of it. What runs goes on, and its history stays.
+
+    Raises StateError if a living process serves its folder.
+    """
+    free = update(project).where(project.c.id == project_id).values(deleted_at=now)
+    deleted = tx.execute(free.returning(project.c.name, project.c.root)).one()
+    # The row is locked: a server that announces its folder only now makes a new project of it.
+    refuse_deletion(tx, deleted.name, deleted.root, now)
     rows = tx.execute(select(workflow.c.id).where(workflow.c.project_id == project_id))
     mark_gone(tx, [row.id for row in rows])
     tx.execute(delete(source_error).where(source_error.c.project_id == project_id))
-    tx.execute(update(project).where(project.c.id == project_id).values(deleted_at=now))
 
 
 def _project(tx: Transaction, row: Any) -> ProjectRow:

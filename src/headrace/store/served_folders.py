@@ -63,6 +63,17 @@ def refuse_other_folder(tx: Transaction, name: str, stored: str, root: str, now:
         raise error
 
 
+def refuse_deletion(tx: Transaction, name: str, stored: str, now: int) -> None:
+    """Raise StateError if a living process saves the project from its folder: it would soon be there again."""
+    server = _server_of(name, stored, served_folders(tx, now))
+    if server is not None:
+        raise StateError(
+            f"project `{name}` cannot be deleted: {_serving(server)}",
+            hint="stop that server first, or start it again without this folder; one that died is given up after"
+            " `agent.lease_seconds`",
+        )
+
+
 def unsaved_folders(tx: Transaction, now: int) -> list[UnsavedFolder]:
     """The folders of living processes that are not saved, and why."""
     served = served_folders(tx, now)
@@ -86,12 +97,19 @@ def _refusal(name: str, stored: str, root: str, served: list[ServedFolder]) -> S
             hint="push it under another name, or stop who serves the folder and free the name with"
             f" `headrace delete {name}`",
         )
-    other = next((one for one in served if (one.project, one.root) == (name, stored)), None)
+    other = _server_of(name, stored, served)
     if other is None:
         return None
     return StateError(
-        f"project `{name}` cannot be saved from `{root}`: scheduler `{other.process}` (process {other.pid} on"
-        f" `{other.host}`) serves it from `{stored}`",
+        f"project `{name}` cannot be saved from `{root}`: {_serving(other)}",
         hint="give this folder another name with `--projects NAME=PATH`, or stop the other server first; one that died"
         " is given up after `agent.lease_seconds`",
     )
+
+
+def _server_of(name: str, root: str, served: list[ServedFolder]) -> ServedFolder | None:
+    return next((one for one in served if (one.project, one.root) == (name, root)), None)
+
+
+def _serving(one: ServedFolder) -> str:
+    return f"scheduler `{one.process}` (process {one.pid} on `{one.host}`) serves it from `{one.root}`"
