@@ -361,6 +361,14 @@ def test_running_sync_follows_what_happens_to_the_files(project):
     assert project.eventually(lambda: project.workflows() == ["b"])
 
 
+def test_folder_that_is_two_projects_is_followed_as_both(project):
+    project.write("a.py", "names = ['a']")
+    project.sync(ProjectFolder("q", project.root)).start()
+    assert project.eventually(lambda: project.workflows() == ["a", "a"])
+    project.write("a.py", "names = ['b']")
+    assert project.eventually(lambda: project.workflows() == ["b", "b"])
+
+
 def test_files_that_may_import_a_changed_module_are_loaded_again(project):
     project.write("names_of.py", "LIST = ['a']", header="")
     code = "exec((root / 'names_of.py').read_text())\nnames = LIST"

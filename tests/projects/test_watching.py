@@ -59,6 +59,17 @@ def test_changed_files_are_named_by_project(start, tmp_path):
     until(changes, two, "b.dig")
 
 
+def test_changes_of_a_folder_are_told_for_each_path_that_leads_to_it(start, tmp_path):
+    real, link, other = tmp_path / "real", tmp_path / "link", tmp_path / "other"
+    real.mkdir()
+    link.symlink_to(real)
+    other.mkdir()
+    changes = start(real, link, other)
+    next(changes)
+    (real / "a.py").write_text("x")
+    assert until(changes, real, "a.py") == {real: {"a.py"}, link: {"a.py"}}
+
+
 def test_folder_may_appear_vanish_and_come_back(start, tmp_path):
     root = tmp_path / "later"
     changes = start(root)

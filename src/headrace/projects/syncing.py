@@ -18,7 +18,7 @@ from headrace.projects.files import Discovery, find_files
 from headrace.projects.parsing import DEFAULT_LOADER, Answers, ParsePool
 from headrace.projects.saving import SavedFile, save_parsed
 from headrace.projects.shared_files import MAY_READ, Looks, is_readable, looks_of_shared_files
-from headrace.projects.watching import watch
+from headrace.projects.watching import Changes, watch
 from headrace.settings import ParserSettings, ProjectFolder
 from headrace.store import (
     Store,
@@ -125,12 +125,9 @@ class ProjectSync:
         """Look at everything, then follow changes until stopped, also through times when the database is away."""
         for known in self._known:
             self._insist(known, set())
-        by_root = {known.folder.path: known for known in self._known}
         checked_at = time.monotonic()
-        for changes in watch(list(by_root), self._stopped, tells_quiet=True):
-            for root, paths in changes.items():
-                if not paths or _concern_us(root, paths):
-                    self._insist(by_root[root], paths)
+        for changes in watch([known.folder.path for known in self._known], self._stopped, tells_quiet=True):
+            self._follow(changes)
             if time.monotonic() - checked_at >= _CHECK_SECONDS:
                 self.check_roots()
                 checked_at = time.monotonic()
@@ -163,6 +160,13 @@ class ProjectSync:
     def scan(self) -> list[SavedFile]:
         """Look at every folder once and save what changed. Returns what was saved."""
         return [saved for known in self._known for saved in self._look(known, set())]
+
+    def _follow(self, changes: Changes) -> None:
+        """Look at all projects of the folders that changed: one folder may be several."""
+        for known in self._known:
+            paths = changes.get(known.folder.path)
+            if paths is not None and (not paths or _concern_us(known.folder.path, paths)):
+                self._insist(known, paths)
 
     def _insist(self, known: _Known, changed: set[str]) -> None:
         while not self._stopped.is_set():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 Changes = dict[Path, set[str]]
@@ -70,12 +70,14 @@ def _raw_changes(roots: list[Path], stop: threading.Event, check_seconds: float)
         yield set()
 
 
-def _by_root(paths: Iterable[str], roots: Iterable[Path]) -> Changes:
+def _by_root(paths: Iterable[str], known: Mapping[Path, _Identity]) -> Changes:
     changes: Changes = {}
     for path in map(Path, paths):
-        for root in roots:
+        for root, identity in known.items():
             if path != root and path.is_relative_to(root):
-                changes.setdefault(root, set()).add(path.relative_to(root).as_posix())
+                # Where several paths lead to one folder, the system tells of changes below one of them only.
+                for twin in (one for one in known if known[one] == identity):
+                    changes.setdefault(twin, set()).add(path.relative_to(root).as_posix())
     return changes
 
 
