@@ -45,6 +45,11 @@ def first_problem(seeds: range, store_url: str | None = None) -> str | None:
     return None
 
 
+def is_told(words: str, seeds: range, store_url: str | None = None) -> bool:
+    """Whether one of the seeds has this problem; others may have others that come of the same mistake."""
+    return any(outcome.problem and words in outcome.problem for outcome in simulate_all(seeds, store_url))
+
+
 def test_no_seed_breaks_a_promise():
     for outcome in simulate_all(range(SEEDS)):
         if outcome.problem is not None:
@@ -158,7 +163,7 @@ FORGOTTEN = {
 def test_it_tells_when_a_scheduler_does_not_see_what_is_due(monkeypatch, kind):
     old, new, service = FORGOTTEN[kind]
     patch_sql(monkeypatch, timers, "OUTLOOK", old, new)
-    assert service in first_problem(range(100))
+    assert is_told(service, range(100))
 
 
 def test_it_tells_when_nobody_sees_that_a_run_could_start(monkeypatch):
@@ -305,7 +310,7 @@ def test_it_tells_when_an_event_of_a_watcher_is_not_known_that_is_told_again(mon
 
 def test_it_tells_when_writes_do_not_name_the_version_that_they_were_decided_for(monkeypatch, prepared_postgres_url):
     patch_sql(monkeypatch, task_rows, "UPDATE_TASKS", "AND task.version = r.version", "")
-    assert "left `scheduled`, but it was in `running`" in first_problem(range(100, 110), prepared_postgres_url)
+    assert is_told("left `scheduled`, but it was in `running`", range(100, 160), prepared_postgres_url)
 
 
 def patch_sql(monkeypatch, module, name: str, old: str, new: str) -> None:
