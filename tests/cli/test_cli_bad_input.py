@@ -207,3 +207,12 @@ def alter(path, *changes):
     with contextlib.closing(sqlite3.connect(path)) as database:
         for change in changes:
             database.execute(f"ALTER TABLE {change}")
+
+
+@pytest.mark.parametrize("command", ["standalone", "scheduler"])
+def test_two_folders_of_one_name_are_refused(headrace, command):
+    folders = [headrace.folder / parent / "flows" for parent in ("one", "two")]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    given = [text for folder in folders for text in ("--projects", str(folder))]
+    refused(headrace(command, *given), "two folders are called project `flows`", "NAME=PATH")

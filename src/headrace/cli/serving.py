@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import socket
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ from headrace.actions.serving import Serving
 from headrace.cli.interrupts import listening
 from headrace.cli.log_lines import show_log_lines
 from headrace.errors import UsageError
-from headrace.settings import ProjectFolder
+from headrace.settings import ProjectFolder, Settings
 
 drain_option = click.option(
     "--drain-seconds", type=click.FloatRange(0),
@@ -42,6 +43,16 @@ def serve(serving: Serving, status: str) -> None:
         signal.set_wakeup_fd(-1)
         click.echo("stopping: running tasks may finish; once more ends it at once", err=True)
         serving.stop()
+
+
+def project_folders(texts: Iterable[str], settings: Settings) -> list[ProjectFolder]:
+    """What a command is to watch: the folders that it was given, else those of the settings."""
+    folders = [project_folder(text) for text in texts] or list(settings.projects)
+    names = [folder.name for folder in folders]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f"two folders are called project `{twice}`", hint="name one as `--projects NAME=PATH`")
+    return folders
 
 
 def project_folder(text: str) -> ProjectFolder:

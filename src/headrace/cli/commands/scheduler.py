@@ -11,7 +11,7 @@ from headrace.actions.observing import observed
 from headrace.actions.parts import Parts
 from headrace.actions.serving import Server, serve_agent, serve_projects, serve_scheduler, serve_triggerer
 from headrace.cli.options import store_option
-from headrace.cli.serving import metrics_option, project_folder, serve
+from headrace.cli.serving import metrics_option, project_folder, project_folders, serve
 from headrace.errors import UsageError
 from headrace.settings import ProjectFolder, Settings, load_settings
 
@@ -48,7 +48,7 @@ def command(
         return
     if database_dir is not None or memory or slots is not None:
         raise UsageError("`-o`, `-m` and `--max-task-threads` go with `--project`")
-    watched = [project_folder(text) for text in projects] or list(settings.projects)
+    watched = project_folders(projects, settings)
     parts = Parts.open(settings, url)
     servers: list[Server] = [serve_scheduler(parts, name, watched)]
     if watched:

@@ -8,7 +8,7 @@ from headrace.actions.observing import observed
 from headrace.actions.parts import Parts
 from headrace.actions.serving import serve_agent, serve_projects, serve_scheduler, serve_triggerer
 from headrace.cli.options import store_option
-from headrace.cli.serving import drain_option, metrics_option, project_folder, serve
+from headrace.cli.serving import drain_option, metrics_option, project_folders, serve
 from headrace.errors import UsageError
 from headrace.settings import load_settings
 from headrace.store import list_projects
@@ -34,11 +34,7 @@ def command(
     Projects that were pushed run as well; then it needs no folder at all.
     """
     settings = load_settings()
-    watched = [project_folder(text) for text in (*folders, *projects)] or list(settings.projects)
-    names = [folder.name for folder in watched]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise UsageError(f"two folders are called project `{twice}`", hint="name one as `--projects NAME=PATH`")
+    watched = project_folders((*folders, *projects), settings)
     parts = Parts.open(settings, url)
     pushed = _pushed_projects(parts)
     if not watched and not pushed:
@@ -49,7 +45,7 @@ def command(
     scheduler = serve_scheduler(parts, folders=watched)
     serving = observed(parts, [agent, serve_triggerer(parts), scheduler, *syncs], metrics_port)
     count = slots or settings.agent.slots
-    shown = ", ".join(f"`{name}`" for name in (*names, *pushed))
+    shown = ", ".join(f"`{name}`" for name in (*(folder.name for folder in watched), *pushed))
     serve(
         serving, f"headrace runs {shown} with {count} slots on `{parts.store.database.display_name}`; Ctrl-C stops it"
     )
