@@ -49,6 +49,16 @@ class Command:
             cwd=self.folder, start_new_session=True,
         )  # fmt: skip
 
+    @staticmethod
+    def read_until(process, text):
+        """What a process writes to stderr up to the line with `text`, however long that takes it."""
+        seen = ""
+        while text not in seen:
+            line = process.stderr.readline()
+            assert line, f"it ended: {seen}"
+            seen += line
+        return seen
+
     def __call__(self, *arguments, **environ):
         """Run a command to its end: what it printed and its exit code."""
         return self.process(*arguments, **environ) if arguments[0] in LIVING else self._here(*arguments, **environ)

@@ -85,9 +85,7 @@ def test_a_run_that_a_task_has_started_calls_back_before_the_command_ends(headra
 def test_the_first_signal_ends_a_command_that_waits_for_a_callback_which_nobody_can_run(headrace, number):
     file = headrace.write("flow.py", HOPELESS)
     process = headrace.start("run", file, "--json")
-    for line in process.stderr:
-        if "success" in line:
-            break
+    headrace.read_until(process, "success")
     while [(one["state"], one["tries"]) for one in headrace.json("errands")[0]["errands"]] != [("waiting", 1)]:
         assert process.poll() is None
     process.send_signal(number)

@@ -29,13 +29,9 @@ def scheduler_and_agent(headrace):
 
 def test_runs_are_told_by_the_scheduler_and_not_by_each_agent(headrace, scheduler_and_agent):
     scheduler, agent = scheduler_and_agent
-    while headrace("trigger", "flow").returncode != 0:  # until the file is loaded
-        assert scheduler.poll() is None
-    seen = ""
-    while "run 1 of `flow` ended: success" not in seen:
-        line = scheduler.stderr.readline()
-        assert line, seen
-        seen += line
+    headrace.read_until(scheduler, "workflow `flow` appeared")
+    assert headrace("trigger", "flow").returncode == 0
+    seen = headrace.read_until(scheduler, "run 1 of `flow` ended: success")
     assert "run 1 of `flow` started" in seen
     agent.send_signal(signal.SIGTERM)
     _, told = agent.communicate(timeout=60)

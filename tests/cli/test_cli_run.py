@@ -98,9 +98,7 @@ def test_ctrl_c_cancels_the_run_and_stops_its_tasks(headrace):
         f"@task\ndef slow():\n    open({str(ready)!r}, 'w').write(str(os.getpid()))\n    time.sleep(60)\n\nslow()"
     )
     process = headrace.start("run", file, "--json")
-    for line in process.stderr:
-        if "running" in line:
-            break
+    headrace.read_until(process, "running")
     for _ in range(5):  # one wish: a wrapper may hand on what the whole group has got
         process.send_signal(signal.SIGINT)
         time.sleep(0.002)

@@ -14,25 +14,14 @@ def standalone(headrace):
     headrace.dag("@task\ndef hello():\n    print('good morning')\n\nhello()")
     headrace.write("bad.py", "import nothing_like_this  # airflow dag")
     process = headrace.start("standalone", str(headrace.folder / "flows"))
-    seen = ""
-    while "could not load" not in seen:
-        seen = process.stderr.readline()
-        assert seen, "it ended"
+    assert "could not load" in headrace.read_until(process, "workflow `flow` appeared")
     yield process
     if process.poll() is None:
         process.kill()
         process.communicate()
 
 
-def wait_until_listed(headrace):
-    for _ in range(50):
-        if headrace.json("workflows")[0]["workflows"]:
-            return
-    raise AssertionError("the workflow did not appear")
-
-
 def test_a_triggered_run_can_be_followed_listed_and_explained(headrace, standalone):
-    wait_until_listed(headrace)
     (error,) = headrace.json("errors")[0]["errors"]
     assert (error["file"], error["line"]) == ("bad.py", 1)
     run_id = str(headrace.json("trigger", "flow")[0]["run_id"])
@@ -49,7 +38,6 @@ def test_a_triggered_run_can_be_followed_listed_and_explained(headrace, standalo
 
 
 def test_a_folder_of_the_same_name_takes_over_only_when_nobody_serves_the_first(headrace, standalone):
-    wait_until_listed(headrace)
     other = headrace.folder / "other" / "flows"
     other.mkdir(parents=True)
     (other / "else.dig").write_text("+a:\n  echo>: x\n")
@@ -63,11 +51,7 @@ def test_a_folder_of_the_same_name_takes_over_only_when_nobody_serves_the_first(
     standalone.communicate()
     process = headrace.start("standalone", str(other))
     try:
-        seen = ""
-        while "workflow `else` appeared" not in seen:
-            line = process.stderr.readline()
-            assert line, seen
-            seen += line
+        headrace.read_until(process, "workflow `else` appeared")
         assert [one["name"] for one in headrace.json("workflows")[0]["workflows"]] == ["else"]
     finally:
         process.kill()
@@ -75,7 +59,6 @@ def test_a_folder_of_the_same_name_takes_over_only_when_nobody_serves_the_first(
 
 
 def test_a_project_can_be_deleted_when_nobody_serves_its_folder(headrace, standalone):
-    wait_until_listed(headrace)
     refused = headrace("delete", "flows")
     assert refused.returncode == 1
     assert "error: project `flows` cannot be deleted: scheduler" in refused.err, "before it asks"
