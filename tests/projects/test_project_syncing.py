@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import textwrap
 import threading
+import time
 import zipfile
 
 import pytest
@@ -104,7 +105,8 @@ class Project:
         """Whether something becomes true, looked at whenever the store announces a change."""
         changed = threading.Event()
         self.store.wakeups.subscribe(changed.set)
-        for _ in range(100):
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
             if condition():
                 return True
             changed.wait(0.2)
