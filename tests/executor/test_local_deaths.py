@@ -106,8 +106,8 @@ WAITING = """
             threading.Event().wait()
 
     def tidy(request, channel):
-        say(request, [os.getpid()])
         try:
+            say(request, [os.getpid()])
             threading.Event().wait()
         finally:
             print("cleaned up", flush=True)
