@@ -12,17 +12,32 @@ from headrace.store import set_pool
 
 
 def test_after_short_tries_as_many_more_are_taken_than_there_were(place):
-    place.start_run("a", "b", "c", "d", "e", "f", "g")
+    place.start_run(*"abcdefg")
+    place.seconds = dict.fromkeys("b", LONG)
+    agent = place.agent()
+    agent.step(0.0)
+    assert place.tasks("running") == ["a", "b"]
+    agent.step(0.0)
+    assert place.tasks("success") == ["a"]
+    assert place.tasks("running") == ["b", "c", "d"]
+    assert len(place.executors[0].waiting()) == 1
+    for _ in range(5):
+        agent.step(0.0)
+    assert place.tasks("success") == ["a", "c", "d", "e", "f", "g"]
+
+
+def test_after_slots_stood_still_twice_as_many_more_are_taken(place):
+    place.start_run(*"abcdefghi")
     agent = place.agent()
     agent.step(0.0)
     assert place.tasks("running") == ["a", "b"]
     agent.step(0.0)
     assert place.tasks("success") == ["a", "b"]
-    assert place.tasks("running") == ["c", "d", "e", "f"]
-    assert len(place.executors[0].waiting()) == 2
+    assert place.tasks("running") == ["c", "d", "e", "f", "g", "h"]
+    assert len(place.executors[0].waiting()) == 4
     for _ in range(3):
         agent.step(0.0)
-    assert place.tasks("success") == ["a", "b", "c", "d", "e", "f", "g"]
+    assert place.tasks("success") == list("abcdefghi")
 
 
 def test_after_long_tries_nothing_is_taken_ahead(place):
@@ -115,8 +130,17 @@ def test_after_a_smaller_batch_half_as_many_may_be_taken_ahead():
     assert ahead.room([]) == 0
 
 
-@pytest.mark.parametrize(("slots", "most"), [(1, LEAST), (LEAST + 2, LEAST + 2)])
-def test_no_more_are_taken_ahead_than_there_are_slots_or_a_handful(slots, most):
+def test_after_all_have_ended_twice_as_many_may_be_taken_ahead():
+    ahead = Ahead(slots=8)
+    ahead.submitted([(1, 1), (2, 1), (3, 1)], 10.0)
+    ahead.ended([(1, 1), (2, 1)], 10.0, is_all=True)
+    assert ahead.room([]) == 4
+    ahead.ended([(3, 1)], 10.0 + SHORT_SECONDS * 2, is_all=True)
+    assert ahead.room([]) == 0
+
+
+@pytest.mark.parametrize(("slots", "most"), [(1, 2 * LEAST), (LEAST + 2, 2 * LEAST + 4)])
+def test_no_more_are_taken_ahead_than_fill_the_slots_twice(slots, most):
     ahead, many = Ahead(slots), [(number, 1) for number in range(100)]
     ahead.submitted(many, 10.0)
     ahead.ended(many, 10.0)

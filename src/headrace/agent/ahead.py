@@ -13,7 +13,7 @@ Claimed = tuple[int, int]
 """Task id and fence."""
 
 LEAST = 8
-"""So many may be taken ahead even by an agent with fewer slots: the fewer it has, the more commits it needs."""
+"""An agent with fewer slots may take as many ahead as if it had these: the fewer it has, the more commits it needs."""
 SHORT_SECONDS = 0.05
 """Tries that took no longer are followed by others like them, or so one hopes …"""
 PATIENCE_SECONDS = 0.1
@@ -24,7 +24,7 @@ class Ahead:
     """Told of every try that is submitted and every one that has ended, with the seconds of some clock."""
 
     def __init__(self, slots: int) -> None:
-        self._most = max(slots, LEAST)
+        self._most = 2 * max(slots, LEAST)
         self._submitted_at: dict[Claimed, float] = {}
         self._short = 0
 
@@ -32,12 +32,15 @@ class Ahead:
         """These are with the executor, begun or not."""
         self._submitted_at.update((claimed, now) for claimed in claims)
 
-    def ended(self, claims: Iterable[Claimed], now: float) -> None:
-        """These have ended since the last time; as many as were short may be followed by others."""
+    def ended(self, claims: Iterable[Claimed], now: float, *, is_all: bool = False) -> None:
+        """These have ended since the last time; as many as were short may be followed by others.
+
+        `is_all`: nothing else was left. So slots stood still, and more is taken the next time.
+        """
         times = [self._submitted_at.pop(claimed, None) for claimed in claims]
         # A small batch is often luck: the number falls by halves, and at once when no short one was there.
         short = sum(at is not None and now - at <= SHORT_SECONDS for at in times)
-        self._short = max(short, self._short // 2) if short else 0
+        self._short = max(2 * short if is_all else short, self._short // 2) if short else 0
 
     def room(self, waiting: Sequence[Claimed]) -> int:
         """How many more may be taken beyond the free slots, with so many waiting for a slot already."""
