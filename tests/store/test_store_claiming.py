@@ -9,7 +9,7 @@ import pytest
 from store_bench import Bench, flow, node, report
 
 from headrace.clock import from_micros, to_micros
-from headrace.definition import NOOP, Deferral, Past
+from headrace.definition import NOOP, Deferral, Length, Node, Past
 from headrace.state import Task
 from headrace.store import (
     Claim,
@@ -19,6 +19,8 @@ from headrace.store import (
     Requests,
     RunGraph,
     apply_results,
+    claim_tasks,
+    clear_tasks,
     resign,
     start_in_place_of,
     tell_of,
@@ -35,7 +37,12 @@ def turn(
     def work(tx):
         graph = RunGraph(tx, bench.now)
         claiming = Claiming(tx, graph, agent_id, attempt_ids)
-        ask = lambda: claiming.ask("default", limit, is_likely=True)  # noqa: E731
+
+        def ask():
+            claiming.ask("default", limit, is_likely=True)
+            if requests is not None:
+                requests.ask(tx, is_likely=True)
+
         committed = apply_results(tx, graph, reports, None, ask)
         start_in_place_of(tx, graph, [graph.attempt(attempt_id) for attempt_id in committed.ended_attempts])
         claims = claiming.take("default", limit)
@@ -44,6 +51,7 @@ def turn(
         tell_of(tx, graph, refused=claiming.refused)
         if requests is not None:
             requests.learn_runs(tx, graph, {task.attempt_id for task, _ in claims})
+            requests.build(tx, claims, {}, 5.0)
         return claims
 
     return bench.store.transact(work)
@@ -168,6 +176,44 @@ def test_on_postgresql_it_takes_two_trips(bench, monkeypatch):
     (c,) = turn(bench, agent_id, [report(b.task)], 1)
     assert c.task.key == "c"
     assert len(trips) == 2
+
+
+def test_on_postgresql_instances_are_told_their_elements_without_another_trip(bench, monkeypatch):
+    if bench.store.database.dialect == "sqlite":
+        pytest.skip("SQLite has no trips")
+    requests, agent_id = Requests(), bench.agent()
+    first, second = take_instances_one_by_one(bench, agent_id, requests, 2)
+    trips = counted_trips(monkeypatch)
+    (third,) = turn(bench, agent_id, [report(second.task)], 1, requests=requests)
+    assert [one.task.map_index for one in (first, second, third)] == [0, 1, 2]
+    assert len(trips) == 2
+
+
+def test_instances_of_a_result_that_was_made_anew_are_told_the_new_elements(bench):
+    requests, agent_id = Requests(), bench.agent()
+    first, _ = take_instances_one_by_one(bench, agent_id, requests, 2)
+    attempt_id = first.task.attempt_id
+    a = bench.tasks(attempt_id)["a"]
+    bench.store.transact(lambda tx: clear_tasks(tx, attempt_id, [a.id], bench.now))
+    bench.end(claim_one(bench, agent_id), values={"return_value": b"[1,2,3,4]"}, lengths={"return_value": 4})
+    with bench.store.begin() as tx:
+        requests.ask(tx, is_likely=True)
+        (request,) = requests.build(tx, claim_tasks(tx, RunGraph(tx, bench.now), agent_id, "default", 1), {}, 5.0)
+    assert (request.key, request.map_index, bytes(request.elements["a"])) == ("m", 2, b'{"element":3}')
+
+
+def take_instances_one_by_one(bench: Bench, agent_id: int, requests: Requests, count: int) -> list[Claim]:
+    """So many of four instances that are mapped over the result of one task, each when the one before it has ended."""
+    mapped = Node(
+        key="m", parent="", kind="mapped", operator="work", upstream=("a",), expand=Length(op="result", task="a")
+    )
+    bench.start(flow(node("a"), mapped))
+    a = claim_one(bench, agent_id)
+    ended = report(a, values={"return_value": b"[5,6,7,8]"}, lengths={"return_value": 4})
+    claims: list[Claim] = []
+    while len(claims) < count:
+        claims += turn(bench, agent_id, [report(claims[-1].task) if claims else ended], 1, requests=requests)
+    return claims
 
 
 def counted_trips(monkeypatch) -> list[int]:

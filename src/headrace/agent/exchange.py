@@ -119,6 +119,7 @@ class Exchange:
         if self._had_inline or taker.looks_for_inline:
             claiming.ask(INLINE_QUEUE, INLINE_BATCH)
         self._errands.ask(tx, now, taker.free_slots, taker.attempts)
+        self._requests.ask(tx, is_likely=is_likely)
 
     def _claim_errands(self, tx: Transaction, graph: RunGraph, taker: Taker) -> list[TaskRequest]:
         return self._errands.claim(tx, graph, taker.agent_id, taker.free_slots, taker.attempts)

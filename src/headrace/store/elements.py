@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from headrace.handoff import RETURN_VALUE
-from headrace.store.database import Transaction
+from headrace.store.database import Reply, Transaction
 from headrace.store.values import get_document, instance_document, result_of
 
 _KEPT_RESULTS = 8
@@ -32,9 +32,11 @@ class Elements:
         """One element of a task's result; None if there is none."""
         return self.elements(tx, attempt_id, task, [index]).get(index)
 
-    def elements(self, tx: Transaction, attempt_id: int, task: str, indexes: list[int]) -> dict[int, msgspec.Raw]:
-        """Those of the elements that there are, by index."""
-        found = result_of(tx, attempt_id, task)
+    def elements(
+        self, tx: Transaction, attempt_id: int, task: str, indexes: list[int], asked: Reply | None = None
+    ) -> dict[int, msgspec.Raw]:
+        """Those of the elements that there are, by index. `asked`: the question for the result, if it is under way."""
+        found = result_of(tx, attempt_id, task, asked)
         if found is None:
             return {}
         task_id, fence, is_mapped = found

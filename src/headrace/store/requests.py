@@ -14,12 +14,13 @@ from headrace.handoff import Resume, RunContext, Source, TaskRequest
 from headrace.state import Layers, Left, Position, Task, merge
 from headrace.store.attempt_plans import plan_from_json
 from headrace.store.claims import Claim
-from headrace.store.database import Transaction
+from headrace.store.database import Reply, Transaction
 from headrace.store.definitions import Definitions, Version
 from headrace.store.elements import Elements
 from headrace.store.run_facts import FACTS, RunFacts
 from headrace.store.run_graph import RunGraph
 from headrace.store.sql import Sql
+from headrace.store.values import ask_for_result
 
 FACTS_OF_ATTEMPTS = Sql(
     f"SELECT attempt.id, {FACTS} FROM attempt JOIN run ON run.id = attempt.run_id WHERE attempt.id IN :ids[]"
@@ -32,6 +33,8 @@ SKELETON = Sql(
     """
 )
 STORES = Sql("SELECT task_id, kind, document FROM value WHERE attempt_id = :attempt_id AND kind IN ('export', 'store')")
+_MOST_ASKED = 4
+"""For the elements of so many results is asked before it is known that they are wanted."""
 ANCESTORS = Sql("SELECT id, parent_id, key, body FROM task WHERE id IN :ids[]")
 
 
@@ -58,6 +61,14 @@ class Requests:
         self._runs: OrderedDict[int, RunInfo] = OrderedDict()
         self._above: OrderedDict[int, Mapping[str, Any]] = OrderedDict()
         self._ancestors: OrderedDict[int, tuple[int | None, str, str | None]] = OrderedDict()
+        self._mapped_over: list[tuple[int, str]] = []
+        """The results, by attempt and task, whose elements the last requests had."""
+        self._asked: dict[tuple[int, str], Reply] = {}
+
+    def ask(self, tx: Transaction, *, is_likely: bool) -> None:
+        """A transaction begins. `is_likely`: `build` will want to know what it did last time; it is asked for now."""
+        wanted = self._mapped_over if is_likely else ()
+        self._asked = {(attempt_id, key): ask_for_result(tx, attempt_id, key) for attempt_id, key in wanted}
 
     def build(
         self, tx: Transaction, claims: Sequence[Claim], logs: Mapping[int, str], kill_grace_seconds: float
@@ -114,8 +125,11 @@ class Requests:
         found: dict[int, dict[str, msgspec.Raw]] = {}
         for (attempt_id, key), instances in wanted.items():
             indexes = [task.map_index for task in instances]
-            elements = tx.shared(Elements).elements(tx, attempt_id, key, indexes)
+            asked = self._asked.get((attempt_id, key))
+            elements = tx.shared(Elements).elements(tx, attempt_id, key, indexes, asked)
             found.update((one.id, {key: elements[one.map_index]}) for one in instances if one.map_index in elements)
+        self._mapped_over = list(wanted)[:_MOST_ASKED]
+        self._asked = {}
         return found
 
     def _parents(self, tx: Transaction, tasks: Sequence[Task]) -> list[int]:

@@ -89,10 +89,19 @@ _NEIGHBOURS = """
     SELECT edge.{near}, edge.is_setup, {selected}
     FROM edge [[sqlite: JOIN task ON task.id = edge.{far}]]
     [[postgres: CROSS JOIN LATERAL (SELECT * FROM task WHERE task.id = edge.{far} OFFSET 0) AS task]]
-    WHERE edge.{near} IN :ids[] AND NOT task.is_superseded
+    WHERE edge.{near} IN {ids} AND NOT task.is_superseded
     """
-DOWNSTREAM = Sql(_NEIGHBOURS.format(near="upstream_id", far="downstream_id", selected=SELECTED))
-UPSTREAM = Sql(_NEIGHBOURS.format(near="downstream_id", far="upstream_id", selected=SELECTED))
+DOWNSTREAM = Sql(_NEIGHBOURS.format(near="upstream_id", far="downstream_id", ids=":ids[]", selected=SELECTED))
+UPSTREAM = Sql(_NEIGHBOURS.format(near="downstream_id", far="upstream_id", ids=":ids[]", selected=SELECTED))
+# Instances have the edges of the mapped task, and of many that end together it is asked for once.
+DOWNSTREAM_OF_ENDED = Sql(
+    _NEIGHBOURS.format(
+        near="upstream_id",
+        far="downstream_id",
+        ids="(SELECT ended.origin_id FROM task AS ended WHERE ended.id IN :ids[])",
+        selected=SELECTED,
+    )
+)
 CHILDREN = Sql(f"SELECT {SELECTED} FROM task WHERE parent_id IN :ids[] AND NOT is_superseded ORDER BY id")
 INSTANCES = Sql(
     f"""
@@ -254,7 +263,7 @@ class RunGraph:
         ids, locking = list(ids), list(locking)
         locked = self._ask_to_lock(locking) if locking else None
         tasks = self._tx.ask(TASKS_AND_PARENTS, {"ids": ids})
-        downstream = self._tx.ask(DOWNSTREAM, {"ids": ids})
+        downstream = self._tx.ask(DOWNSTREAM_OF_ENDED, {"ids": ids})
         if asking is not None:
             asking()
         if locked is not None:
@@ -262,8 +271,9 @@ class RunGraph:
                 self.take_locked(row)
         for row in tasks.rows():
             self.known(to_task(row))
-        self._link(ids, downstream)
-        return [self._tasks[task_id] for task_id in ids if task_id in self._tasks]
+        found = [self._tasks[task_id] for task_id in ids if task_id in self._tasks]
+        self._link({task.origin_id for task in found}, downstream)
+        return found
 
     def _ask_to_lock(self, attempt_ids: Iterable[int]) -> Reply:
         return self._tx.ask(LOCK_ATTEMPTS, {"ids": sorted(set(attempt_ids) - self._attempts.keys())})

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from headrace.handoff import RETURN_VALUE
-from headrace.store.database import Transaction
+from headrace.store.database import Reply, Transaction
 from headrace.store.sql import Sql
 
 TASK_VALUES = Sql(
@@ -132,9 +132,17 @@ def delete_values(tx: Transaction, task_id: int, name: str | None) -> int:
     return tx.change(DELETE_VALUE, {"task_id": task_id, "name": name})
 
 
-def result_of(tx: Transaction, attempt_id: int, key: str) -> tuple[int, int, bool] | None:
-    """(task id, fence, is mapped) of a task. The fence changes whenever its result may have changed."""
-    rows = tx.run(RESULT_OF, {"attempt_id": attempt_id, "key": key})
+def ask_for_result(tx: Transaction, attempt_id: int, key: str) -> Reply:
+    """Ask for what `result_of` tells."""
+    return tx.ask(RESULT_OF, {"attempt_id": attempt_id, "key": key})
+
+
+def result_of(tx: Transaction, attempt_id: int, key: str, asked: Reply | None = None) -> tuple[int, int, bool] | None:
+    """(task id, fence, is mapped) of a task. The fence changes whenever its result may have changed.
+
+    `asked`: the question, if this transaction has asked it before.
+    """
+    rows = (asked or ask_for_result(tx, attempt_id, key)).rows()
     return (rows[0][0], rows[0][1], rows[0][2] == "mapped") if rows else None
 
 
