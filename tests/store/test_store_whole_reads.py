@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from copy import copy
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from store_bench import Bench
 from store_history import with_history
-from test_store_costs import agent_on, run_to_the_end
+from test_store_costs import agent_on, explained, run_to_the_end
 from test_store_plans import GROWING, KINDS, PRESENT
 
 from headrace.cli.main import headrace
@@ -114,12 +113,9 @@ def have_triggers_looked_for(bench: Bench) -> None:
 
 def whole_reads(bench: Bench, statement: Sql, way: str, parameters) -> Iterator[str]:
     """Each table that the plan of a statement reads as a whole: `Seq Scan of task`."""
-    explained = copy(statement)
-    explained.sqlite = f"EXPLAIN QUERY PLAN {statement.sqlite}"
-    explained.postgres = f"EXPLAIN (FORMAT JSON) {statement.postgres}"
-    explained.has_rows, explained.changes_all = True, False
     with bench.store.read() as tx:
-        rows = getattr(tx, way)(explained, parameters).rows()
+        replies = [getattr(tx, way)(form, parameters) for form in explained(statement, "(FORMAT JSON)")]
+        rows = [row for reply in replies for row in reply.rows()]
     if bench.store.database.dialect == "sqlite":
         for row in rows:
             found = re.fullmatch(r"SCAN (\w+)( USING (COVERING )?INDEX (\w+))?", row[3])

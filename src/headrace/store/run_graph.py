@@ -7,6 +7,7 @@ is the only one that advances it; agents that claim tasks at the same time are f
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from headrace.definition import Deferral, Node, Workflow
@@ -62,8 +63,8 @@ UPDATE_ATTEMPTS = Sql(
     FROM (SELECT * FROM ROWS(:rows)) AS r WHERE attempt.id = r.id
     """,
     rows=(
-        ("id", "bigint"), ("state", "text"), ("is_cancel_requested", "boolean"), ("growth", "integer"),
-        ("root_id", "bigint"), ("started_at", "bigint"), ("ended_at", "bigint"), ("reason", "text"),
+        ("state", "text"), ("is_cancel_requested", "boolean"), ("growth", "integer"), ("root_id", "bigint"),
+        ("started_at", "bigint"), ("ended_at", "bigint"), ("reason", "text"), ("id", "bigint"),
     ),
 )  # fmt: skip
 UPDATE_RUNS = Sql(
@@ -73,7 +74,7 @@ UPDATE_RUNS = Sql(
     FROM (SELECT * FROM ROWS(:rows)) AS r WHERE run.id = r.run_id
     """,
     rows=(
-        ("run_id", "bigint"), ("state", "text"), ("started_at", "bigint"), ("ended_at", "bigint"), ("reason", "text"),
+        ("state", "text"), ("started_at", "bigint"), ("ended_at", "bigint"), ("reason", "text"), ("run_id", "bigint"),
     ),
 )  # fmt: skip
 TASKS = Sql(f"SELECT {SELECTED} FROM task WHERE id IN :ids[]")
@@ -141,6 +142,9 @@ class Terms(NamedTuple):
     has_stores: bool
     turn_at: int
     is_paused: bool
+
+
+_id_of = attrgetter("id")
 
 
 class RunGraph:
@@ -468,9 +472,8 @@ class RunGraph:
 
     def flush(self) -> None:
         """Write everything that was decided, except the events."""
-        # What is superseded goes first, so that its next generation finds the key free.
         dirty = [task for task in self._dirty.values() if task.id not in self._added]
-        dirty.sort(key=lambda task: (not task.is_superseded, task.id))
+        dirty.sort(key=_id_of)
         update_tasks(self._tx, dirty)
         insert_tasks(self._tx, list(self._added.values()), self._edges)
         self._write_waits()

@@ -2,15 +2,19 @@
 
 Three things are spelled differently by the two databases, and only these are rendered: `IN :ids[]` takes a list
 parameter; `ROWS(:rows)` reads a list of rows as a table, or on SQLite one of them at a time; `[[postgres: …]]` is left
-out on SQLite.
+out on SQLite. There, an UPDATE from rows `r` that names their columns in order takes these as parameters.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 
 _LIST = re.compile(r"IN :(\w+)\[\]")
+_LIST_READ = re.compile(r"IN \(SELECT value FROM json_each\(:(\w+)\)\)")
+_FROM_ROWS = re.compile(r"\s*FROM \(SELECT \* FROM ROWS\(:rows\)\) AS r\b")
+_OF_ROW = re.compile(r"\br\.(\w+)")
 _ONLY = re.compile(r"\[\[(sqlite|postgres): (.*?)\]\]", re.DOTALL)
 _WITHOUT_ROWS = re.compile(r"\s*(BEGIN|COMMIT|ROLLBACK|INSERT|UPDATE|DELETE|CREATE|DROP|ALTER|ANALYZE|SET)\b")
 # Looked at by the server, so that the commit may travel with it: what fails is not followed by what was sent after it.
@@ -38,6 +42,8 @@ class Sql:
         self.texts_at = tuple(at for at, (_, type_) in enumerate(rows) if type_ == "text")
         """Which of these columns hold texts."""
         self.sqlite = _for_sqlite(text, rows)
+        self.lists = tuple(dict.fromkeys(_LIST.findall(_keep_only(text, "sqlite"))))
+        """Which parameters are lists, for SQLite."""
         text = _CHECKED.format(text) if changes_all else text
         self.postgres, self.postgres_parameters = _for_postgres(text, rows)
 
@@ -45,14 +51,30 @@ class Sql:
         return self.sqlite if dialect == "sqlite" else self.postgres
 
 
+@cache
+def for_ones(text: str) -> str:
+    """A statement for SQLite, if each of its lists has one element."""
+    return _LIST_READ.sub(r"= :\1", text)
+
+
 def _keep_only(text: str, dialect: str) -> str:
     return _ONLY.sub(lambda match: match[2] if match[1] == dialect else "", text)
 
 
 def _for_sqlite(text: str, rows: Sequence[tuple[str, str]]) -> str:
+    text = _keep_only(text, "sqlite")
+    if _is_update_in_order(text, rows):
+        # By a join with the row, SQLite would write down first which rows are to be changed, and how.
+        text = _OF_ROW.sub("?", _FROM_ROWS.sub("", text))
     columns = ", ".join(f'? AS "{name}"' for name, _ in rows)
     text = text.replace("ROWS(:rows)", f"(SELECT {columns})")
-    return _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", _keep_only(text, "sqlite"))
+    return _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", text)
+
+
+def _is_update_in_order(text: str, rows: Sequence[tuple[str, str]]) -> bool:
+    """Whether it names each column of the row `r` once, in their order."""
+    names = [name for name, _ in rows]
+    return text.lstrip().startswith("UPDATE") and bool(_FROM_ROWS.search(text)) and _OF_ROW.findall(text) == names
 
 
 def _for_postgres(text: str, rows: Sequence[tuple[str, str]]) -> tuple[str, tuple[str, ...]]:

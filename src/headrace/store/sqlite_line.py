@@ -10,7 +10,7 @@ import msgspec
 
 from headrace.definition import storable
 from headrace.errors import ConflictError
-from headrace.store.sql import Sql
+from headrace.store.sql import Sql, for_ones
 
 _json = msgspec.json.Encoder()
 _PLAIN = {int, bool, type(None)}
@@ -60,8 +60,13 @@ class SqliteLine:
 
     def ask(self, statement: Sql, parameters: Mapping[str, Any]) -> SqliteReply:
         """Run a statement."""
+        text = statement.sqlite
+        if statement.lists and all(len(parameters[name]) == 1 for name in statement.lists):
+            # The most common case, which is spared the reading of lists.
+            text = for_ones(text)
+            parameters = {**parameters, **{name: parameters[name][0] for name in statement.lists}}
         self._cursor.execute(
-            statement.sqlite,
+            text,
             {name: value if type(value) in _PLAIN else _bound(value) for name, value in parameters.items()},
         )
         return SqliteReply(self._cursor.fetchall() if statement.has_rows else [], self._cursor.rowcount)

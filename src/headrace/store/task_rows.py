@@ -23,7 +23,8 @@ _TEXT = {
 
 TASK_COLUMNS = tuple(field.name for field in msgspec.structs.fields(Task))
 FIXED_COLUMNS = TASK_COLUMNS[: TASK_COLUMNS.index("state")]
-CHANGING_COLUMNS = tuple(name for name in TASK_COLUMNS if name not in FIXED_COLUMNS and name != "version")
+_CHANGING_OTHERWISE = ("version", "is_superseded")
+CHANGING_COLUMNS = tuple(name for name in TASK_COLUMNS if name not in (*FIXED_COLUMNS, *_CHANGING_OTHERWISE))
 
 SELECTED = ", ".join(f"task.{name}" for name in TASK_COLUMNS)
 """Every column of a task, in the order of the fields of `Task`."""
@@ -41,9 +42,11 @@ UPDATE_TASKS = Sql(
     FROM (SELECT * FROM ROWS(:rows)) AS r
     WHERE task.id = r.id AND task.version = r.version
     """,
-    rows=_typed(("id", "version", *CHANGING_COLUMNS)),
+    rows=_typed((*CHANGING_COLUMNS, "id", "version")),
     changes_all=True,
 )
+# Apart, because it is rare, and SQLite writes an index anew for each column that a statement names.
+SUPERSEDE = Sql("UPDATE task SET is_superseded = :yes WHERE id IN :ids[] AND NOT is_superseded")
 # Only claims look at it, so that nobody else carries it around: among equals the run of the earliest time goes first.
 _TURN = (
     "(SELECT coalesce(run.logical_at, run.run_after) FROM attempt JOIN run ON run.id = attempt.run_id"
@@ -89,6 +92,9 @@ def update_tasks(tx: Transaction, tasks: Sequence[Task]) -> None:
     """
     if not tasks:
         return
+    superseded = [task.id for task in tasks if task.is_superseded]
+    if superseded:  # before others may take their places
+        tx.write(SUPERSEDE, {"yes": True, "ids": superseded})
     tx.write_each(UPDATE_TASKS, tasks)
     for task in tasks:
         task.version += 1
