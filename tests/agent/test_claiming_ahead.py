@@ -130,12 +130,22 @@ def test_after_a_smaller_batch_half_as_many_may_be_taken_ahead():
     assert ahead.room([]) == 0
 
 
+def test_after_as_many_as_may_be_taken_a_smaller_batch_leaves_half():
+    ahead, many = Ahead(slots=8), [(number, 1) for number in range(24)]
+    ahead.submitted(many, 10.0)
+    ahead.ended(many, 10.0, stood_still=True)
+    assert ahead.room([]) == 16
+    ahead.submitted([(100, 1)], 10.0)
+    ahead.ended([(100, 1)], 10.0)
+    assert ahead.room([]) == 8
+
+
 def test_after_all_have_ended_twice_as_many_may_be_taken_ahead():
     ahead = Ahead(slots=8)
     ahead.submitted([(1, 1), (2, 1), (3, 1)], 10.0)
-    ahead.ended([(1, 1), (2, 1)], 10.0, is_all=True)
+    ahead.ended([(1, 1), (2, 1)], 10.0, stood_still=True)
     assert ahead.room([]) == 4
-    ahead.ended([(3, 1)], 10.0 + SHORT_SECONDS * 2, is_all=True)
+    ahead.ended([(3, 1)], 10.0 + SHORT_SECONDS * 2, stood_still=True)
     assert ahead.room([]) == 0
 
 

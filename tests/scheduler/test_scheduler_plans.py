@@ -76,5 +76,5 @@ def rows(tx: Transaction, verb: str, statement, parameters):
     explained = copy(statement)
     explained.sqlite = f"{verb} {statement.sqlite}"
     explained.postgres = f"{verb} {statement.postgres}"
-    explained.has_rows = True
+    explained.lists, explained.has_rows = (), True
     return tx.run(explained, parameters)

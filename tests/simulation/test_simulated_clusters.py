@@ -318,7 +318,8 @@ def patch_sql(monkeypatch, module, name: str, old: str, new: str) -> None:
     before = getattr(module, name)
     changed = copy(before)
     assert old in before.sqlite and old in before.postgres
-    changed.sqlite, changed.postgres = before.sqlite.replace(old, new), before.postgres.replace(old, new)
+    for form in ("sqlite", "sqlite_for_ones", "postgres"):
+        setattr(changed, form, getattr(before, form).replace(old, new))
     monkeypatch.setattr(module, name, changed)
 
 

@@ -202,6 +202,31 @@ def test_instances_of_a_result_that_was_made_anew_are_told_the_new_elements(benc
     assert (request.key, request.map_index, bytes(request.elements["a"])) == ("m", 2, b'{"element":3}')
 
 
+def test_instances_are_told_no_elements_of_a_result_that_the_same_claim_makes_anew(bench):
+    requests, agent_id = Requests(), bench.agent()
+    _, second = take_instances_one_by_one(bench, agent_id, requests, 2)
+    attempt_id = second.task.attempt_id
+    a = bench.tasks(attempt_id)["a"]
+    bench.store.transact(lambda tx: clear_tasks(tx, attempt_id, [a.id], bench.now))
+
+    def work(tx):
+        graph = RunGraph(tx, bench.now)
+        claiming = Claiming(tx, graph, agent_id, None)
+
+        def ask():
+            claiming.ask("default", 3, is_likely=True)
+            requests.ask(tx, is_likely=True)
+
+        apply_results(tx, graph, [report(second.task)], None, ask)
+        claims = claiming.take("default", 3)
+        graph.flush()
+        graph.flush_events()
+        requests.learn_runs(tx, graph, {attempt_id})
+        return requests.build(tx, claims, {}, 5.0)
+
+    assert [(one.key, one.elements) for one in bench.store.transact(work)] == [("a", {}), ("m", {}), ("m", {})]
+
+
 def take_instances_one_by_one(bench: Bench, agent_id: int, requests: Requests, count: int) -> list[Claim]:
     """So many of four instances that are mapped over the result of one task, each when the one before it has ended."""
     mapped = Node(

@@ -37,7 +37,7 @@ from headrace.store import (
 from headrace.store.backfills import startable_backfills
 from headrace.store.candidates import CANDIDATES
 from headrace.store.schema import event, run, trigger
-from headrace.store.sql import Sql, for_ones
+from headrace.store.sql import Sql
 from headrace.store.use import USE, WAITING
 
 LENGTH = 50
@@ -370,7 +370,7 @@ def plan_of(bench: Bench, form: Sql, parameters: dict, *, may_read_all: bool = T
 def explained(statement: Sql, options: str = "") -> list[Sql]:
     """What tells the plan of a statement; on SQLite first that for lists of any length, then that for lists of one."""
     forms = []
-    for text_ in dict.fromkeys((statement.sqlite, for_ones(statement.sqlite))):
+    for text_ in dict.fromkeys((statement.sqlite, statement.sqlite_for_ones)):
         form = copy(statement)
         form.sqlite = f"EXPLAIN QUERY PLAN {text_}"
         form.postgres = f"EXPLAIN {options} {statement.postgres}"

@@ -32,19 +32,20 @@ class Ahead:
         """These are with the executor, begun or not."""
         self._submitted_at.update((claimed, now) for claimed in claims)
 
-    def ended(self, claims: Iterable[Claimed], now: float, *, is_all: bool = False) -> None:
+    def ended(self, claims: Iterable[Claimed], now: float, *, stood_still: bool = False) -> None:
         """These have ended since the last time; as many as were short may be followed by others.
 
-        `is_all`: nothing else was left. So slots stood still, and more is taken the next time.
+        `stood_still`: slots did, because nothing else was left. So more is taken the next time.
         """
         times = [self._submitted_at.pop(claimed, None) for claimed in claims]
         # A small batch is often luck: the number falls by halves, and at once when no short one was there.
         short = sum(at is not None and now - at <= SHORT_SECONDS for at in times)
-        self._short = max(2 * short if is_all else short, self._short // 2) if short else 0
+        most = max(2 * short if stood_still else short, self._short // 2) if short else 0
+        self._short = min(most, self._most)
 
     def room(self, waiting: Sequence[Claimed]) -> int:
         """How many more may be taken beyond the free slots, with so many waiting for a slot already."""
-        return max(0, min(self._most, self._short) - len(waiting))
+        return max(0, self._short - len(waiting))
 
     def seconds_left(self, waiting: Sequence[Claimed], now: float) -> float:
         """How long all of these may still wait for a slot. Zero: the first of them is to be handed back."""

@@ -33,9 +33,9 @@ SKELETON = Sql(
     """
 )
 STORES = Sql("SELECT task_id, kind, document FROM value WHERE attempt_id = :attempt_id AND kind IN ('export', 'store')")
-_MOST_ASKED = 4
-"""For the elements of so many results is asked before it is known that they are wanted."""
 ANCESTORS = Sql("SELECT id, parent_id, key, body FROM task WHERE id IN :ids[]")
+_MOST_ASKED = 4
+"""Of so many results it is asked which try they are of, before it is known that they are wanted."""
 
 
 class RunInfo(NamedTuple):
@@ -118,7 +118,10 @@ class Requests:
         """What each instance is mapped over, in the common case of a single result: one question for all of them."""
         wanted: dict[tuple[int, str], list[Task]] = {}
         for task in tasks:
-            if task.is_instance:
+            if not task.is_instance:
+                # It may be one that is made anew, and its old result was taken away after it was asked for.
+                self._asked.pop((task.attempt_id, task.key), None)
+            else:
                 length = tx.shared(Definitions).node(tx, self.run(tx, task.attempt_id).version_id, task).expand
                 if length is not None and length.op == "result":
                     wanted.setdefault((task.attempt_id, length.task), []).append(task)

@@ -7,7 +7,6 @@ is the only one that advances it; agents that claim tasks at the same time are f
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 from headrace.definition import Deferral, Node, Workflow
@@ -63,8 +62,8 @@ UPDATE_ATTEMPTS = Sql(
     FROM (SELECT * FROM ROWS(:rows)) AS r WHERE attempt.id = r.id
     """,
     rows=(
-        ("state", "text"), ("is_cancel_requested", "boolean"), ("growth", "integer"), ("root_id", "bigint"),
-        ("started_at", "bigint"), ("ended_at", "bigint"), ("reason", "text"), ("id", "bigint"),
+        ("id", "bigint"), ("state", "text"), ("is_cancel_requested", "boolean"), ("growth", "integer"),
+        ("root_id", "bigint"), ("started_at", "bigint"), ("ended_at", "bigint"), ("reason", "text"),
     ),
 )  # fmt: skip
 UPDATE_RUNS = Sql(
@@ -74,7 +73,7 @@ UPDATE_RUNS = Sql(
     FROM (SELECT * FROM ROWS(:rows)) AS r WHERE run.id = r.run_id
     """,
     rows=(
-        ("state", "text"), ("started_at", "bigint"), ("ended_at", "bigint"), ("reason", "text"), ("run_id", "bigint"),
+        ("run_id", "bigint"), ("state", "text"), ("started_at", "bigint"), ("ended_at", "bigint"), ("reason", "text"),
     ),
 )  # fmt: skip
 TASKS = Sql(f"SELECT {SELECTED} FROM task WHERE id IN :ids[]")
@@ -90,16 +89,18 @@ _NEIGHBOURS = """
     SELECT edge.{near}, edge.is_setup, {selected}
     FROM edge [[sqlite: JOIN task ON task.id = edge.{far}]]
     [[postgres: CROSS JOIN LATERAL (SELECT * FROM task WHERE task.id = edge.{far} OFFSET 0) AS task]]
-    WHERE edge.{near} IN {ids} AND NOT task.is_superseded
+    WHERE edge.{near} {among} AND NOT task.is_superseded
     """
-DOWNSTREAM = Sql(_NEIGHBOURS.format(near="upstream_id", far="downstream_id", ids=":ids[]", selected=SELECTED))
-UPSTREAM = Sql(_NEIGHBOURS.format(near="downstream_id", far="upstream_id", ids=":ids[]", selected=SELECTED))
+DOWNSTREAM = Sql(_NEIGHBOURS.format(near="upstream_id", far="downstream_id", among="IN :ids[]", selected=SELECTED))
+UPSTREAM = Sql(_NEIGHBOURS.format(near="downstream_id", far="upstream_id", among="IN :ids[]", selected=SELECTED))
 # Instances have the edges of the mapped task, and of many that end together it is asked for once.
+_ORIGINS = "SELECT ended.origin_id FROM task AS ended WHERE ended.id IN :ids[]"
 DOWNSTREAM_OF_ENDED = Sql(
     _NEIGHBOURS.format(
         near="upstream_id",
         far="downstream_id",
-        ids="(SELECT ended.origin_id FROM task AS ended WHERE ended.id IN :ids[])",
+        # As an array, because a join would begin with all edges if the server believes that there are few.
+        among=f"[[sqlite: IN ({_ORIGINS})]][[postgres: = ANY(ARRAY({_ORIGINS}))]]",
         selected=SELECTED,
     )
 )
@@ -142,9 +143,6 @@ class Terms(NamedTuple):
     has_stores: bool
     turn_at: int
     is_paused: bool
-
-
-_id_of = attrgetter("id")
 
 
 class RunGraph:
@@ -473,7 +471,7 @@ class RunGraph:
     def flush(self) -> None:
         """Write everything that was decided, except the events."""
         dirty = [task for task in self._dirty.values() if task.id not in self._added]
-        dirty.sort(key=_id_of)
+        dirty.sort(key=lambda task: task.id)
         update_tasks(self._tx, dirty)
         insert_tasks(self._tx, list(self._added.values()), self._edges)
         self._write_waits()

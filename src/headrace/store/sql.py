@@ -2,17 +2,15 @@
 
 Three things are spelled differently by the two databases, and only these are rendered: `IN :ids[]` takes a list
 parameter; `ROWS(:rows)` reads a list of rows as a table, or on SQLite one of them at a time; `[[postgres: …]]` is left
-out on SQLite. There, an UPDATE from rows `r` that names their columns in order takes these as parameters.
+out on SQLite. There, an UPDATE from rows `r` takes the columns that it names as parameters.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
 
 _LIST = re.compile(r"IN :(\w+)\[\]")
-_LIST_READ = re.compile(r"IN \(SELECT value FROM json_each\(:(\w+)\)\)")
 _FROM_ROWS = re.compile(r"\s*FROM \(SELECT \* FROM ROWS\(:rows\)\) AS r\b")
 _OF_ROW = re.compile(r"\br\.(\w+)")
 _ONLY = re.compile(r"\[\[(sqlite|postgres): (.*?)\]\]", re.DOTALL)
@@ -38,11 +36,15 @@ class Sql:
         # Known here, because asking a driver for it makes it describe every column of every answer.
         self.has_rows = _WITHOUT_ROWS.match(text) is None or "RETURNING" in text
         self.changes_all = changes_all
-        self.columns = tuple(name for name, _ in rows)
-        self.texts_at = tuple(at for at, (_, type_) in enumerate(rows) if type_ == "text")
+        sqlite, self.columns = _for_sqlite(text, rows)
+        """Which columns of a row are parameters for SQLite, in their order."""
+        types = dict(rows)
+        self.texts_at = tuple(at for at, name in enumerate(self.columns) if types[name] == "text")
         """Which of these columns hold texts."""
-        self.sqlite = _for_sqlite(text, rows)
-        self.lists = tuple(dict.fromkeys(_LIST.findall(_keep_only(text, "sqlite"))))
+        self.sqlite = _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", sqlite)
+        self.sqlite_for_ones = _LIST.sub(r"= :\1", sqlite)
+        """If each of its lists has one element."""
+        self.lists = tuple(dict.fromkeys(_LIST.findall(sqlite)))
         """Which parameters are lists, for SQLite."""
         text = _CHECKED.format(text) if changes_all else text
         self.postgres, self.postgres_parameters = _for_postgres(text, rows)
@@ -51,30 +53,19 @@ class Sql:
         return self.sqlite if dialect == "sqlite" else self.postgres
 
 
-@cache
-def for_ones(text: str) -> str:
-    """A statement for SQLite, if each of its lists has one element."""
-    return _LIST_READ.sub(r"= :\1", text)
-
-
 def _keep_only(text: str, dialect: str) -> str:
     return _ONLY.sub(lambda match: match[2] if match[1] == dialect else "", text)
 
 
-def _for_sqlite(text: str, rows: Sequence[tuple[str, str]]) -> str:
+def _for_sqlite(text: str, rows: Sequence[tuple[str, str]]) -> tuple[str, tuple[str, ...]]:
+    """The text, but for its lists, and the columns of a row that are its parameters, in their order."""
     text = _keep_only(text, "sqlite")
-    if _is_update_in_order(text, rows):
+    if text.lstrip().startswith("UPDATE") and _FROM_ROWS.search(text):
         # By a join with the row, SQLite would write down first which rows are to be changed, and how.
-        text = _OF_ROW.sub("?", _FROM_ROWS.sub("", text))
+        text = _FROM_ROWS.sub("", text)
+        return _OF_ROW.sub("?", text), tuple(_OF_ROW.findall(text))
     columns = ", ".join(f'? AS "{name}"' for name, _ in rows)
-    text = text.replace("ROWS(:rows)", f"(SELECT {columns})")
-    return _LIST.sub(r"IN (SELECT value FROM json_each(:\1))", text)
-
-
-def _is_update_in_order(text: str, rows: Sequence[tuple[str, str]]) -> bool:
-    """Whether it names each column of the row `r` once, in their order."""
-    names = [name for name, _ in rows]
-    return text.lstrip().startswith("UPDATE") and bool(_FROM_ROWS.search(text)) and _OF_ROW.findall(text) == names
+    return text.replace("ROWS(:rows)", f"(SELECT {columns})"), tuple(name for name, _ in rows)
 
 
 def _for_postgres(text: str, rows: Sequence[tuple[str, str]]) -> tuple[str, tuple[str, ...]]:

@@ -10,7 +10,7 @@ import msgspec
 
 from headrace.definition import storable
 from headrace.errors import ConflictError
-from headrace.store.sql import Sql, for_ones
+from headrace.store.sql import Sql
 
 _json = msgspec.json.Encoder()
 _PLAIN = {int, bool, type(None)}
@@ -63,7 +63,7 @@ class SqliteLine:
         text = statement.sqlite
         if statement.lists and all(len(parameters[name]) == 1 for name in statement.lists):
             # The most common case, which is spared the reading of lists.
-            text = for_ones(text)
+            text = statement.sqlite_for_ones
             parameters = {**parameters, **{name: parameters[name][0] for name in statement.lists}}
         self._cursor.execute(
             text,

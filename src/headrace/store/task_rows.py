@@ -42,7 +42,7 @@ UPDATE_TASKS = Sql(
     FROM (SELECT * FROM ROWS(:rows)) AS r
     WHERE task.id = r.id AND task.version = r.version
     """,
-    rows=_typed((*CHANGING_COLUMNS, "id", "version")),
+    rows=_typed(("id", "version", *CHANGING_COLUMNS)),
     changes_all=True,
 )
 # Apart, because it is rare, and SQLite writes an index anew for each column that a statement names.
