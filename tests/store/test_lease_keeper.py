@@ -127,6 +127,20 @@ def test_a_lease_can_be_renewed_after_all(holder):
     assert not one.keeper.is_lost.is_set()
 
 
+@pytest.mark.parametrize("renew_seconds", [0.05, 1.0])
+def test_what_begins_after_the_database_answers_again_goes_on(holder, renew_seconds):
+    one = holder(renew_seconds=renew_seconds)
+    one.may_answer.clear()
+    one.start()
+    wait_until(lambda: signal.SIGKILL in one.signals())
+    one.may_answer.set()
+    wait_until(lambda: one.keeper.is_safe)
+    # Whoever looked just before that may still stop something.
+    safe_at = time.monotonic() + 0.03
+    wait_until(lambda: time.monotonic() > safe_at + renew_seconds + 0.5)
+    assert [number for number, at in one.halted if at > safe_at] == []
+
+
 def test_who_was_given_up_stops_at_once(holder):
     one = holder(seconds=60.0, renew_seconds=0.01, grace_seconds=0.0)
     one.answer = False

@@ -23,7 +23,7 @@ from headrace.errors import ConflictError, SchemaError, StoreError, StoreUnreach
 from headrace.metrics.catalogue import CONNECTIONS, DATABASE_ERRORS
 from headrace.store.news import NOTHING, News
 from headrace.store.outage import Outage
-from headrace.store.postgres_line import PostgresLine
+from headrace.store.postgres_line import SILENT_SECONDS, PostgresLine
 from headrace.store.schema_difference import may_come_from_other_tables, schema_error_of
 from headrace.store.sql import CHECK_FAILED, Sql
 from headrace.store.sqlite_line import SqliteLine
@@ -233,15 +233,21 @@ class Database:
             yield tx
 
     @contextmanager
-    def read(self) -> Iterator[Transaction]:
-        """Statements that only read, each on its own snapshot."""
+    def read(self, *, gives_up: bool = False) -> Iterator[Transaction]:
+        """Statements that only read, each on its own snapshot.
+
+        `gives_up`: a server that keeps silent is not waited for.
+        """
         with self._translated():
             tx = self._transaction()
+            self._local.gives_up = gives_up
             try:
                 yield tx
             except BaseException:
                 self._tidy_up(tx)
                 raise
+            finally:
+                self._local.gives_up = False
             tx.close()
 
     def transact(self, work: Callable[[Transaction], T], tries: int = 20) -> T:
@@ -302,11 +308,22 @@ class Database:
             connection = self._local.connection = self._engine.connect()
             CONNECTIONS.add()
             driver: Any = connection.connection.driver_connection
-            self._local.line = SqliteLine(driver) if self.dialect == "sqlite" else PostgresLine(driver)
+            is_sqlite = self.dialect == "sqlite"
+            self._local.line = SqliteLine(driver) if is_sqlite else PostgresLine(driver, self._note_silence)
             if self.dialect == "postgres":
                 self._local.session = driver.info.backend_pid
                 self.sessions.add(self._local.session)
         return Transaction(self, connection, self._local.line)
+
+    def _note_silence(self) -> None:
+        error = StoreUnreachableError(
+            f"the database `{self.display_name}` has not answered for {SILENT_SECONDS:.0f} s",
+            hint="its disk may be stuck, or somebody holds a lock: `SELECT * FROM pg_stat_activity` tells",
+        )
+        self.outage.met(error)
+        if getattr(self._local, "gives_up", False):
+            self._drop_connection()
+            raise error
 
     def _begin(self) -> Transaction:
         is_fresh = not self._is_connected

@@ -138,7 +138,10 @@ class LeaseKeeper:
                 _log.exception("%s could not renew its lease", self._holder)
                 continue
             on_renewed()
-            if not is_held:
+            if is_held:
+                # From when it was asked for: an answer that took long must not make the next renewal too late.
+                wait = max(0.0, self._renewed_at + self._renew_seconds - time.monotonic())
+            else:
                 self._halt(signal.SIGTERM)
                 self._kill_after_grace()
         self._store.close()
@@ -155,8 +158,8 @@ class LeaseKeeper:
             message = "%s could not renew its lease for %.1f s (limit %g s): what it runs is stopped (%d)"
             _log.warning(message, self._holder, silent, self._seconds, count)
         self._kill_after_grace()
-        # Whatever was about to start while this began.
-        while not self.is_safe and not self._stop.wait(self._seconds * _RETRY_SHARE / 2):
+        # Whatever was about to start while this began, but nothing that starts under a renewed lease.
+        while not self._stop.wait(self._seconds * _RETRY_SHARE / 2) and not self.is_safe:
             self._halt(signal.SIGTERM)
             self._halt(signal.SIGKILL)
 

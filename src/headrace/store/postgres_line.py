@@ -7,7 +7,7 @@ with the first one that does, each as a prepared statement: a round trip costs m
 from __future__ import annotations
 
 import select
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -24,6 +24,8 @@ _TUPLES_OK = 2
 _FAILED = (6, 7)
 _PIPELINE_ABORTED = 11
 """As libpq numbers them: the driver is an extra, so it cannot be asked at import time."""
+SILENT_SECONDS = 5.0
+"""A server that is there and has not answered for so long is told of: its disk may be stuck, or a lock held."""
 
 
 class PostgresReply:
@@ -59,12 +61,14 @@ class PostgresReply:
 class PostgresLine:
     """Statements on one connection, in order."""
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: Any, on_silence: Callable[[], None]) -> None:
+        """`on_silence` is called each time that the server has kept silent for long; to give it up, it raises."""
         import psycopg  # an extra: installed where PostgreSQL is used
 
         self._driver = psycopg
         self._pgconn = connection.pgconn
         self._transformer = psycopg.adapt.Transformer(connection)
+        self._on_silence = on_silence
         self._prepared: dict[str, bytes] = {}
         self._waiting: list[_Sent] = []
         self._poll = select.poll()
@@ -133,8 +137,7 @@ class PostgresLine:
         while self._pgconn.flush():
             # The server may have to say something before it can listen again.
             self._poll.modify(self._pgconn.socket, select.POLLIN | select.POLLOUT)
-            self._poll.poll()
-            self._pgconn.consume_input()
+            self._wait_for_server()
             self._poll.modify(self._pgconn.socket, select.POLLIN)
 
     def _prepared_as_hoped(self, text: str) -> Exception | None:
@@ -163,9 +166,13 @@ class PostgresLine:
 
     def _next_result(self) -> Any:
         while self._pgconn.is_busy():
-            self._poll.poll()
-            self._pgconn.consume_input()
+            self._wait_for_server()
         return self._pgconn.get_result()
+
+    def _wait_for_server(self) -> None:
+        while not self._poll.poll(SILENT_SECONDS * 1000):
+            self._on_silence()
+        self._pgconn.consume_input()
 
     def _encoded(self, value: Any) -> bytes | None:
         """A parameter as PostgreSQL reads it in text form; the statement tells the server its type."""

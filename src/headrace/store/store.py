@@ -49,9 +49,9 @@ class Store:
             self.wakeups.announce(tx.news)
 
     @contextmanager
-    def read(self) -> Iterator[Transaction]:
-        """Statements that only read."""
-        with self.database.read() as tx:
+    def read(self, *, gives_up: bool = False) -> Iterator[Transaction]:
+        """Statements that only read. `gives_up`: a server that keeps silent is not waited for."""
+        with self.database.read(gives_up=gives_up) as tx:
             yield tx
 
     def transact(self, work: Callable[[Transaction], T]) -> T:

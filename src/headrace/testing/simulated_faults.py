@@ -74,8 +74,8 @@ class NodeStore(Store):
         self._boundary("after")
 
     @contextmanager
-    def read(self) -> Iterator[Transaction]:
-        with super().read() as tx:
+    def read(self, *, gives_up: bool = False) -> Iterator[Transaction]:
+        with super().read(gives_up=gives_up) as tx:
             yield tx
         self._boundary("read")
 
