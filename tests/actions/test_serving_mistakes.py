@@ -34,6 +34,27 @@ def test_the_process_says_why_and_leaves():
     assert "the agent cannot go on, and its process ends" in done.stderr and "RuntimeError: a mistake" in done.stderr
 
 
+WRONG_DATABASE = """
+import logging, threading
+from headrace.actions.serving import leave_with_thread
+from headrace.errors import SchemaError
+
+def renew(): raise SchemaError("there is no table")
+
+logging.basicConfig()
+threading.excepthook = leave_with_thread
+threading.Thread(target=renew, name="headrace-lease").start()
+threading.Event().wait(60)
+"""
+
+
+def test_a_thread_that_meets_a_wrong_database_ends_the_process():
+    done = subprocess.run([sys.executable, "-c", WRONG_DATABASE], capture_output=True, text=True, timeout=50)
+    assert done.returncode == SchemaError.exit_code
+    assert "the thread `headrace-lease` cannot go on, and its process ends: there is no table" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 class Quiet:
     """A server that does nothing but tell that it was started."""
 

@@ -70,6 +70,23 @@ def test_a_project_can_be_deleted_when_nobody_serves_its_folder(headrace, standa
     assert headrace.json("workflows")[0]["workflows"] == []
 
 
+def test_a_store_that_was_deleted_ends_it_with_one_message_and_is_not_made_anew(headrace, standalone):
+    store = headrace.home / "headrace.db"
+    store.unlink()
+    _, err = standalone.communicate(timeout=30)
+    assert standalone.returncode == 2
+    assert err.count(f"there is no Headrace database any more at `sqlite:///{store}`") == 1
+    assert "Traceback" not in err
+    assert not store.exists()
+    again = headrace.start("standalone", str(headrace.folder / "flows"))
+    try:
+        headrace.read_until(again, "workflow `flow` appeared")
+        assert headrace("db", "check").returncode == 0, "nothing of the old one is in the new one"
+    finally:
+        again.kill()
+        again.communicate()
+
+
 def test_an_empty_standalone_stops_cleanly_and_leaves_a_sound_store(headrace):
     process = headrace.start("standalone", str(headrace.folder))
     process.stderr.readline()

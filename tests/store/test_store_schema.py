@@ -7,6 +7,8 @@ import os
 import sqlite3
 import stat
 import warnings
+from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -14,12 +16,15 @@ from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, select, text, update
+from sqlalchemy.exc import OperationalError
 
 from headrace.errors import NoSchemaError, SchemaError, StoreUnreachableError
 from headrace.store import Database, Store
 from headrace.store.schema import VERSIONS, counter, pool, schema_for, schema_version
 from headrace.store.setup import MIGRATIONS, current_version, prepare, upgrade
 from headrace.store.sql import Sql
+
+CHANGE_POOL = Sql("UPDATE pool SET slots = 1")
 
 
 @pytest.fixture
@@ -301,6 +306,49 @@ def test_a_file_that_may_only_be_read_is_not_made(tmp_path):
     with pytest.raises(StoreUnreachableError, match="unable to open database file"):
         Store(f"sqlite:///file:{tmp_path}/none.db?mode=ro&uri=true")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("url", ["sqlite:///{}", "sqlite:///file:{}?uri=true"])
+def test_a_file_that_was_deleted_is_told_and_not_made_anew(tmp_path, url):
+    path = tmp_path / "head race.db"
+    store = Store(url.format(path if "uri" not in url else quote(str(path))))
+    path.unlink()
+    gone = pytest.raises(NoSchemaError, match=r"there is no Headrace database any more at .*deleted")
+    for _ in range(2):
+        with gone, store.begin() as tx:
+            tx.change(CHANGE_POOL)
+    with gone, store.read() as tx:
+        tx.run(CHANGE_POOL)
+    with gone:
+        store.transact(lambda tx: tx.change(CHANGE_POOL))
+    # As if it were deleted after the look and before the connection is opened.
+    with pytest.raises(OperationalError, match="unable to open database file"):
+        store.database.engine.connect()
+    assert not path.exists()
+    store.dispose()
+
+
+@pytest.mark.parametrize("replace", [Path.touch, lambda path: Store(f"sqlite:///{path}").dispose()])
+@pytest.mark.parametrize("is_open", [True, False])
+def test_another_file_in_the_place_of_the_database_is_told(tmp_path, replace, is_open):
+    store = Store(f"sqlite:///{tmp_path}/headrace.db")
+    if not is_open:
+        store.close()
+    replace(tmp_path / "other.db")
+    (tmp_path / "other.db").replace(tmp_path / "headrace.db")
+    with pytest.raises(NoSchemaError, match=r"any more at .*another file is in its place"), store.begin() as tx:
+        tx.change(CHANGE_POOL)
+    store.dispose()
+
+
+def test_tables_that_are_gone_are_told(prepared_url):
+    store = Store(prepared_url)
+    for table in ("schema_version", "pool"):
+        store.transact(lambda tx, table=table: tx.execute(text(f"DROP TABLE {table}")))
+    with pytest.raises(NoSchemaError, match=r"any more at .*its tables are gone") as caught, store.begin() as tx:
+        tx.change(CHANGE_POOL)
+    assert "restore a backup" in caught.value.hint
+    store.dispose()
 
 
 def test_a_file_that_is_no_database_is_named(tmp_path):

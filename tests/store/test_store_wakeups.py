@@ -186,3 +186,13 @@ def test_a_listener_whose_connection_is_cut_listens_again(prepared_url, postgres
     helper.dispose()
     wait_until_listening(store, threading.Event())
     store.dispose()
+
+
+def test_a_file_that_was_deleted_wakes_everybody_to_see_it(tmp_path):
+    store = Store(f"sqlite:///{tmp_path}/headrace.db")
+    woken = threading.Event()
+    store.wakeups.subscribe(woken.set)
+    store.wakeups.start()
+    (tmp_path / "headrace.db").unlink()
+    assert woken.wait(SECONDS)
+    store.dispose()

@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from headrace.actions.executors import LoadingAnswers
 from headrace.actions.parts import Parts
 from headrace.actions.wording import span
 from headrace.agent import Agent
 from headrace.clock import to_micros
-from headrace.errors import HeadraceError, StoreError
+from headrace.errors import HeadraceError, SchemaError, StoreError
 from headrace.processes import is_alive, place
 from headrace.projects.syncing import ProjectSync
 from headrace.projects.timetable_teller import TimetableTeller
@@ -27,6 +27,8 @@ from headrace.store.setup import check_tables
 from headrace.triggerer import Triggerer
 
 _log = logging.getLogger("headrace.serving")
+_leaving = threading.Lock()
+"""Never given back: several loops may meet the same at once, and one of them says it."""
 
 _PATIENCE_SECONDS = 5.0
 """Agents that come back look for the database at least every few seconds."""
@@ -232,12 +234,25 @@ def _live_or_leave(name: str, live: Callable[[], None]) -> None:
     """
     try:
         live()
-    except HeadraceError as error:
+    except BaseException as error:
+        _leave(name, error)
+
+
+def leave_with_thread(ended: threading.ExceptHookArgs) -> None:
+    """As a hook for threads: one that a wrong database ends, such as what renews a lease, ends the whole process."""
+    if ended.thread is None or not isinstance(ended.exc_value, SchemaError):
+        threading.__excepthook__(ended)
+    else:
+        _leave(f"thread `{ended.thread.name}`", ended.exc_value)
+
+
+def _leave(name: str, error: BaseException) -> NoReturn:
+    _leaving.acquire()
+    if isinstance(error, HeadraceError):
         _log.critical("the %s cannot go on, and its process ends: %s", name, error)
         os._exit(error.exit_code)
-    except BaseException:
-        _log.critical("the %s cannot go on, and its process ends", name, exc_info=True)
-        os._exit(1)
+    _log.critical("the %s cannot go on, and its process ends", name, exc_info=error)
+    os._exit(1)
 
 
 def delete_logs(folder: Path, paths: Sequence[str]) -> None:

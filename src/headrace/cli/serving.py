@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import signal
 import socket
+import threading
 from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
-from headrace.actions.serving import Serving
+from headrace.actions.serving import Serving, leave_with_thread
 from headrace.cli.interrupts import listening
 from headrace.cli.log_lines import show_log_lines
 from headrace.errors import UsageError
@@ -36,6 +37,7 @@ def serve(serving: Serving, status: str) -> None:
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)
     signal.set_wakeup_fd(theirs.fileno(), warn_on_full_buffer=False)
+    threading.excepthook = leave_with_thread
     with listening():
         serving.start()
         click.echo(status, err=True)

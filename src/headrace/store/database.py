@@ -6,13 +6,14 @@ of one.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from sqlalchemy import Connection, CursorResult, Engine, Executable, create_engine, event, make_url
 from sqlalchemy import exc as sa_errors
@@ -24,7 +25,13 @@ from headrace.metrics.catalogue import CONNECTIONS, DATABASE_ERRORS
 from headrace.store.news import NOTHING, News
 from headrace.store.outage import Outage
 from headrace.store.postgres_line import SILENT_SECONDS, PostgresLine
-from headrace.store.schema_difference import may_come_from_other_tables, schema_error_of
+from headrace.store.schema_difference import (
+    gone_error,
+    has_version,
+    is_table_missing,
+    may_come_from_other_tables,
+    schema_error_of,
+)
 from headrace.store.sql import CHECK_FAILED, Sql
 from headrace.store.sqlite_line import SqliteLine
 from headrace.user_environment import without_password
@@ -200,6 +207,11 @@ class Database:
         self._lock = threading.Lock()
         self._shared: dict[Any, Any] = {}
         self._engine = _engine(self.url, self.display_name)
+        self._path = None if self.file is None else os.path.abspath(self.file)
+        self._opened: os.stat_result | None = None
+        """The file as it was when this process opened it first."""
+        if self._path is not None:
+            event.listen(self._engine, "do_connect", self._create_once)
         self.outage = Outage(self.display_name)
 
     def shared(self, factory: Callable[[], T]) -> T:
@@ -300,12 +312,19 @@ class Database:
         return getattr(self._local, "connection", None) is not None
 
     def _transaction(self) -> Transaction:
+        gone = self._gone_error()
+        if gone is not None:
+            # Where the file is still open, SQLite would go on writing to it, and nobody would ever read that.
+            raise gone
         if self._is_connected and self._local.outages != self._outages:
             self._drop_connection()
         connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None or connection.closed or connection.invalidated:
             self._local.outages = self._outages
             connection = self._local.connection = self._engine.connect()
+            if self._path is not None and self._opened is None:
+                with suppress(OSError):
+                    self._opened = os.stat(self._path)
             CONNECTIONS.add()
             driver: Any = connection.connection.driver_connection
             is_sqlite = self.dialect == "sqlite"
@@ -324,6 +343,30 @@ class Database:
         if getattr(self._local, "gives_up", False):
             self._drop_connection()
             raise error
+
+    def _create_once(self, _dialect: Any, _record: Any, arguments: list[Any], options: dict[str, Any]) -> None:
+        """Only the first connection may make the file: later it would be an empty one in the place of all there was."""
+        if self._opened is None:
+            return
+        if not options.get("uri"):
+            assert self._path is not None, "only files are opened this way"
+            arguments[0], options["uri"] = f"file://{quote(os.fsencode(self._path))}?mode=rw", True
+        elif "mode=" not in arguments[0]:
+            arguments[0] += f"{'&' if '?' in arguments[0] else '?'}mode=rw"
+
+    def _gone_error(self) -> SchemaError | None:
+        """What is wrong with the file that this process has opened; None: nothing, or it has opened none."""
+        if self._path is None or self._opened is None:
+            return None
+        try:
+            found = os.stat(self._path)
+        except (FileNotFoundError, NotADirectoryError):
+            return gone_error(self.display_name, "the file was deleted or moved")
+        except OSError:
+            return None  # SQLite meets that, too, and it is told then
+        if os.path.samestat(found, self._opened):
+            return None
+        return gone_error(self.display_name, "another file is in its place")
 
     def _begin(self) -> Transaction:
         is_fresh = not self._is_connected
@@ -395,6 +438,9 @@ class Database:
         original = getattr(error, "orig", None) or error
         if not (isinstance(error, sa_errors.SQLAlchemyError) or _is_driver_error(original)):
             return None
+        gone = self._gone_error()
+        if gone is not None:
+            return gone
         text = str(original).strip().split("\n")[0]
         if getattr(original, "sqlstate", None) == CHECK_FAILED:
             return ConflictError(f"somebody else was first in `{self.display_name}`: a row was changed meanwhile")
@@ -420,12 +466,14 @@ class Database:
                 f"could not reach the database `{self.display_name}`: {text}",
                 hint="check that it runs and that `--store` or the `store` setting names it rightly",
             )
-        return self._schema_error() if may_come_from_other_tables(original) else None
+        return self._schema_error(original) if may_come_from_other_tables(original) else None
 
-    def _schema_error(self) -> SchemaError | None:
+    def _schema_error(self, original: BaseException) -> SchemaError | None:
         """Looked for only after something failed: reading the form of all tables takes longer than a short command."""
         try:
             with self._engine.connect() as connection:
+                if is_table_missing(original) and not has_version(connection):
+                    return gone_error(self.display_name, "its tables are gone")
                 return self.schema_error_of(connection)
         except sa_errors.SQLAlchemyError:
             return None

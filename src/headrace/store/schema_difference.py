@@ -8,13 +8,14 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, Table, select, text
 
-from headrace.errors import SchemaError
+from headrace.errors import NoSchemaError, SchemaError
 from headrace.store.schema import VERSIONS, metadata, schema_version
 
 # SQLite's words and the beginnings of PostgreSQL's codes: something has another name or another form, is missing, or
 # must have a value that nobody gives.
 _SQLITE = ("no such table", "no such column", "has no column named", "ON CONFLICT clause", "NOT NULL constraint failed")
 _POSTGRES = ("42", "23502")
+_NO_TABLE = (_SQLITE[0], "42P01")
 # Each at once for all tables: SQLAlchemy asks for one after the other, and a process that serves asks when it starts.
 _COLUMNS = {
     "sqlite": """
@@ -55,6 +56,11 @@ def may_come_from_other_tables(error: BaseException) -> bool:
     return code.startswith(_POSTGRES) if code else any(words in str(error) for words in _SQLITE)
 
 
+def is_table_missing(error: BaseException) -> bool:
+    """Whether a statement failed because there is no such table."""
+    return _NO_TABLE[0] in str(error) or getattr(error, "sqlstate", None) == _NO_TABLE[1]
+
+
 def has_version(connection: Connection) -> bool:
     """Whether there is our table of the version: other programs have tables of this name, with other columns."""
     return connection.execute(text(_HAS_VERSION[connection.dialect.name])).first() is not None
@@ -74,6 +80,15 @@ def schema_error_of(connection: Connection, database_name: str) -> SchemaError |
         f"the database `{database_name}` was made by a version between two releases: {difference}",
         hint="no upgrade leads on from there: name another database with `--store` or the `store` setting,"
         " or delete this one and begin anew",
+    )
+
+
+def gone_error(database_name: str, what: str) -> NoSchemaError:
+    """The error about a database that was there when the process began."""
+    return NoSchemaError(
+        f"there is no Headrace database any more at `{database_name}`: {what}",
+        hint="stop every process that uses it and restore a backup (on SQLite without the old `-wal` and `-shm` files),"
+        " or start them again with an empty one",
     )
 
 

@@ -17,7 +17,7 @@ from functools import reduce
 from operator import or_
 from typing import Any, NamedTuple
 
-from headrace.errors import HeadraceError
+from headrace.errors import HeadraceError, SchemaError
 from headrace.store.database import Database
 from headrace.store.news import NOTHING, News
 from headrace.store.sql import Sql
@@ -79,6 +79,11 @@ class Wakeups:
         while not self._stop.is_set():
             try:
                 listen()
+            except SchemaError as error:
+                # It does not end by waiting: whoever is woken meets it, too, and ends the process.
+                _log.debug("lost the database: %s", error)
+                self.announce()
+                self._stop.wait(1.0)
             except (HeadraceError, OSError) as error:
                 _log.debug("lost the wake-up connection: %s", error)
                 self._database.close()
