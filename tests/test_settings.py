@@ -126,6 +126,11 @@ def test_wrong_value_in_the_file(tmp_path, toml, text):
     assert refusal(tmp_path, toml) == f"{text} (`{tmp_path}/headrace.toml`)"
 
 
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg2"])
+def test_a_store_may_be_named_in_every_usual_way(tmp_path, scheme):
+    assert load_settings(tmp_path, {"HEADRACE_STORE": f"{scheme}://app@db/flows"}).store == f"{scheme}://app@db/flows"
+
+
 def test_wrong_value_in_the_environment(tmp_path):
     assert refusal(tmp_path, HEADRACE_PARSER__TIMEOUT_SECONDS="soon") == (
         "expected `HEADRACE_PARSER__TIMEOUT_SECONDS` to be a number of at least 0.1, got: `soon`"

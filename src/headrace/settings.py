@@ -450,7 +450,7 @@ def _checked(known: _Known, given: _Given, home: Path) -> Any:
 
 
 def _checked_store(url: str, given: _Given | None) -> str:
-    if given is not None and not url.startswith(("sqlite:///", "postgresql://", "postgresql+")):
+    if given is not None and not url.startswith(("sqlite:///", "postgres://", "postgresql://", "postgresql+")):
         raise SettingsError(
             f"expected `{given.label}` to be a URL that begins with `sqlite:///` or `postgresql://`, got: `{url}`",
             file=given.file,

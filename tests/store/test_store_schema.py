@@ -421,6 +421,15 @@ def test_a_database_that_does_not_exist_is_named(postgres_server):
         Store(url)
 
 
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg", "postgresql+psycopg2"])
+def test_every_usual_name_of_a_server_means_the_driver_that_is_installed(postgres_url, scheme):
+    store = Store(postgres_url.replace("postgresql://", f"{scheme}://"))
+    with store.read() as tx:
+        assert tx.run(Sql("SELECT name FROM pool")) == [("default_pool",)]
+    assert store.database.display_name.startswith(f"{scheme}://"), "it is shown as it was given"
+    store.dispose()
+
+
 @pytest.mark.parametrize("url", ["mysql://localhost/x", "oracle+nothing://x", "sqlite+strange:///x"])
 def test_another_kind_of_database_is_refused(url):
     with pytest.raises(StoreUnreachableError, match=r"cannot use .* as a store"):

@@ -520,8 +520,8 @@ def _shown(url: str) -> str:
 
 
 def _with_driver(url: str) -> str:
-    """`postgres://` and `postgresql://` mean psycopg 3 here."""
-    for prefix in ("postgres://", "postgresql://"):
+    """All of these mean psycopg 3 here; the last is what Airflow's configuration has."""
+    for prefix in ("postgres://", "postgresql://", "postgresql+psycopg2://"):
         if url.startswith(prefix):
             return "postgresql+psycopg://" + url[len(prefix) :]
     return url
