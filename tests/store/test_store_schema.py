@@ -6,10 +6,12 @@ import contextlib
 import os
 import sqlite3
 import stat
+import time
 import warnings
 from pathlib import Path
 from urllib.parse import quote
 
+import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
@@ -354,8 +356,15 @@ def test_tables_that_are_gone_are_told(prepared_url):
 def test_a_file_that_is_no_database_is_named(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("this is not a database at all, " * 100)
-    with pytest.raises(StoreUnreachableError, match=r"notes\.txt.*file is not a database"):
+    with pytest.raises(StoreUnreachableError, match=r"notes\.txt`: the file is no SQLite database") as caught:
         Store(f"sqlite:///{path}")
+    assert "name another file" in caught.value.hint
+
+
+def test_a_folder_in_the_place_of_a_database_is_named(tmp_path):
+    with pytest.raises(StoreUnreachableError, match="it is a folder") as caught:
+        Store(f"sqlite:///{tmp_path}")
+    assert f"such as `{tmp_path}/headrace.db`" in caught.value.hint
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
@@ -410,15 +419,69 @@ def test_a_database_is_shown_as_it_was_configured(url, shown):
 
 
 def test_a_url_that_cannot_be_read_is_named_without_its_password():
-    with pytest.raises(StoreUnreachableError, match=r"use `postgresql://app@db:port/flows` as a store") as caught:
+    with pytest.raises(
+        StoreUnreachableError, match=r"use `postgresql://app@db:port/flows` as a store: .*`port`"
+    ) as caught:
         Database("postgresql://app:hunter22@db:port/flows")
     assert "hunter22" not in str(caught.value)
 
 
-def test_a_database_that_does_not_exist_is_named(postgres_server):
+def test_a_password_that_is_taken_for_a_port_is_not_told():
+    with pytest.raises(StoreUnreachableError, match="expected the port to be a number") as caught:
+        Database("postgresql://app:hunt@er:22@db/flows")
+    assert caught.value.message == "cannot use `postgresql://app@db/flows` as a store: expected the port to be a number"
+    assert "write `@` as `%40`" in caught.value.hint
+
+
+def test_a_database_or_a_user_that_does_not_exist_is_named_with_what_makes_it(postgres_server):
     url = postgres_server.url.rpartition("/")[0] + "/nowhere"
-    with pytest.raises(StoreUnreachableError, match="nowhere"):
+    with pytest.raises(StoreUnreachableError, match="nowhere") as caught:
         Store(url)
+    assert caught.value.hint.startswith("`createdb nowhere`")
+    with pytest.raises(StoreUnreachableError, match="nobody") as caught:
+        Store(postgres_server.url.replace("postgres@", "nobody@"))
+    assert caught.value.hint.startswith("`createuser nobody`")
+
+
+@pytest.fixture
+def user_with_password(postgres_server):
+    """URL of a database whose user has to give a password."""
+    with psycopg.connect(postgres_server.url, autocommit=True) as admin:
+        admin.execute("CREATE ROLE careful LOGIN PASSWORD 'hunter22'")
+        ((rules,),) = admin.execute("SHOW hba_file").fetchall()
+        before = Path(rules).read_text()
+        rule(postgres_server.url, rules, f"host all careful all scram-sha-256\n{before}")
+        yield postgres_server.url.replace("postgres@", "careful@")
+        rule(postgres_server.url, rules, before)
+        admin.execute("DROP ROLE careful")
+
+
+def rule(url: str, file: str, rules: str) -> None:
+    """Have the server know who may connect how. It is told by a signal, and connections show when that has arrived."""
+    before = read_at(url)
+    Path(file).write_text(rules)
+    with psycopg.connect(url, autocommit=True) as admin:
+        admin.execute("SELECT pg_reload_conf()")
+    deadline = time.monotonic() + 30.0
+    while read_at(url) == before:
+        assert time.monotonic() < deadline, "the server has not read its rules"
+
+
+def read_at(url: str):
+    with psycopg.connect(url) as connection:
+        return connection.execute("SELECT pg_conf_load_time()").fetchone()
+
+
+def test_a_password_that_is_missing_or_wrong_is_what_the_hint_is_about(user_with_password, monkeypatch):
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    monkeypatch.setenv("PGPASSFILE", "/dev/null")
+    with pytest.raises(StoreUnreachableError, match="no password") as caught:
+        Store(user_with_password)
+    assert "`~/.pgpass`" in caught.value.hint and "`PGPASSWORD`" in caught.value.hint
+    with pytest.raises(StoreUnreachableError, match="password authentication failed") as caught:
+        Store(user_with_password.replace("careful@", "careful:wrong@"))
+    assert caught.value.hint.startswith("check the user")
+    assert "wrong@" not in str(caught.value)
 
 
 @pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg", "postgresql+psycopg2"])

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from urllib.parse import quote, unquote
 
-from sqlalchemy import Connection, CursorResult, Engine, Executable, create_engine, event, make_url
+from sqlalchemy import URL, Connection, CursorResult, Engine, Executable, create_engine, event, make_url
 from sqlalchemy import exc as sa_errors
 from sqlalchemy.pool import NullPool
 
@@ -34,6 +34,7 @@ from headrace.store.schema_difference import (
 )
 from headrace.store.sql import CHECK_FAILED, Sql
 from headrace.store.sqlite_line import SqliteLine
+from headrace.store.unreachable import file_error, port_error, server_error
 from headrace.user_environment import without_password
 
 T = TypeVar("T")
@@ -462,10 +463,9 @@ class Database:
                 hint="nothing is lost: make room, and it goes on",
             )
         if self._is_connection_error(original):
-            return StoreUnreachableError(
-                f"could not reach the database `{self.display_name}`: {text}",
-                hint="check that it runs and that `--store` or the `store` setting names it rightly",
-            )
+            if self.dialect == "sqlite":
+                return file_error(self.display_name, text, self.file)
+            return server_error(self.display_name, text)
         return self._schema_error(original) if may_come_from_other_tables(original) else None
 
     def _schema_error(self, original: BaseException) -> SchemaError | None:
@@ -539,7 +539,10 @@ def _supported(url: str) -> str:
 
 def _engine(url: str, shown: str) -> Engine:
     try:
-        engine = create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT", connect_args=_connect_args(url))
+        parsed = _parsed(url, shown)
+        engine = create_engine(
+            parsed, poolclass=NullPool, isolation_level="AUTOCOMMIT", connect_args=_connect_args(url)
+        )
     except (sa_errors.SQLAlchemyError, ImportError, ValueError) as error:
         hint = 'pip install "headrace[postgres]"' if "psycopg" in str(error) else "use sqlite:///PATH or postgresql://…"
         raise StoreUnreachableError(f"cannot use `{shown}` as a store: {error}", hint=hint) from error
@@ -551,6 +554,13 @@ def _engine(url: str, shown: str) -> Engine:
     else:
         raise StoreUnreachableError(f"cannot use `{shown}` as a store", hint="use sqlite:///PATH or postgresql://…")
     return engine
+
+
+def _parsed(url: str, shown: str) -> URL:
+    try:
+        return make_url(url)
+    except ValueError as error:
+        raise port_error(shown) from error  # nothing else in it is read as a number
 
 
 def _connect_args(url: str) -> dict[str, Any]:
