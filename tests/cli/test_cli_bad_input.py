@@ -95,6 +95,14 @@ def test_an_unknown_run_and_workflow(headrace):
     refused(headrace("why", "latest"), "there is no run yet")
 
 
+def test_a_store_without_any_workflow_says_what_brings_one(headrace):
+    assert headrace("db", "upgrade").returncode == 0
+    refused(
+        headrace("trigger", "nothing"),
+        "`headrace standalone FOLDER`", "`headrace scheduler --projects NAME=PATH`", "`headrace push PROJECT`",
+    )  # fmt: skip
+
+
 def test_a_result_that_is_not_json(headrace):
     done = headrace("run", headrace.dag("@task\ndef bad():\n    return object()\n\nbad()"))
     assert done.returncode == 1

@@ -23,6 +23,10 @@ from headrace.store import (
 )
 
 LATEST = "latest"
+_NO_WORKFLOWS = (
+    "the store has no workflows: `headrace standalone FOLDER` or `headrace scheduler --projects NAME=PATH` saves"
+    " those of a folder for as long as it runs, `headrace push PROJECT` once"
+)
 _ATTEMPT = re.compile(r"(?P<run>\d{1,18})\.(?P<number>\d{1,9})")
 _INSTANCE = re.compile(r"(?P<key>.+)\[(?P<index>\d+)\]", re.DOTALL)
 
@@ -126,5 +130,5 @@ def _missing_workflow(tx: Transaction, name: str, *, was_there: bool) -> NotFoun
     if was_there:
         return NotFoundError(f"workflow `{name}` is gone: no file defines it any more")
     names = workflow_names(tx)
-    hint = did_you_mean(name, names) or ("`headrace workflows` lists them" if names else "the store has no workflows")
+    hint = did_you_mean(name, names) or ("`headrace workflows` lists them" if names else _NO_WORKFLOWS)
     return NotFoundError(f"there is no workflow `{name}`", hint=hint)
