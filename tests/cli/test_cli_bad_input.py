@@ -74,6 +74,18 @@ def test_a_group_without_a_command_prints_its_help_as_it_is(headrace, group):
     assert (bare.out + bare.err).strip() == asked.out.strip()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("pools", "set", "p", "abc"), "`abc` is not a whole number (at least -1)"),
+        (("runs", "--limit", "1.5"), "`1.5` is not a whole number (from 1 to 10000)"),
+        (("agent", "--drain-seconds", "soon"), "`soon` is not a number (at least 0)"),
+    ],
+)
+def test_a_text_where_a_number_is_expected(headrace, arguments, text):
+    refused(headrace(*arguments), text)
+
+
 def test_a_database_that_cannot_be_reached(headrace):
     refused(headrace("runs", "--store", "postgresql://nobody@127.0.0.1:1/none"), "could not reach the database")
 

@@ -23,6 +23,13 @@ INTERRUPT_EXIT = 130
 CRASH_EXIT = 70
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """The output, or the disk, takes no more. That is nobody's mistake."""
+_NUMBERS = {
+    "is not a valid integer": "is not a whole number",
+    "is not a valid integer range": "is not a whole number",
+    "is not a valid float": "is not a number",
+    "is not a valid float range": "is not a number",
+}
+"""How click says that a text is no number, and how we do."""
 
 _HELP: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())
 """Raised by click since 8.2 for a group that is called without a command; before that it prints the help itself."""
@@ -220,8 +227,23 @@ def _of_click(error: click.ClickException) -> tuple[str, str | None]:
     if isinstance(error, click.NoSuchOption):
         options = [name for one in (error.ctx.command.params if error.ctx else ()) for name in one.opts]
         return f"there is no option `{error.option_name}`", did_you_mean(error.option_name, options)
-    text = error.format_message().strip().rstrip(".").replace("'", "`")
+    text = _in_plain_words(error.format_message().strip().rstrip(".").replace("'", "`"), error)
     return text[:1].lower() + text[1:], f"`{_shown_path(error)} --help` shows how it is used"
+
+
+def _in_plain_words(text: str, error: click.ClickException) -> str:
+    """For a number click names the type that it has for it, such as "integer range", and not what it allows."""
+    words = next((words for words in _NUMBERS if text.endswith(words)), None)
+    if words is None:
+        return text
+    kind = error.param.type if isinstance(error, click.BadParameter) and error.param is not None else None
+    return text.removesuffix(words) + _NUMBERS[words] + _bounds(kind)
+
+
+def _bounds(kind: object) -> str:
+    if not isinstance(kind, click.IntRange | click.FloatRange) or kind.min is None:
+        return ""
+    return f" (at least {kind.min})" if kind.max is None else f" (from {kind.min} to {kind.max})"
 
 
 def _shown_path(error: click.ClickException) -> str:
