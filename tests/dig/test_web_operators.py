@@ -20,7 +20,16 @@ def test_a_request_stores_its_status_and_content(project, web):
     assert result.reset == ("http.last_status", "http.last_content")
     (asked,) = server.asked
     assert (asked.method, asked.path, asked.query) == ("GET", "/a%20b", {"x": "1", "y": "ü", "z": "2"})
-    assert project.run(f"+t: {{http>: '{server.url}'}}").store == {"http": {"last_status": 200}}
+    other = project.run(f"+t: {{http>: '{server.url}'}}")
+    assert (other.store, other.reset) == ({"http": {"last_status": 200}}, ("http.last_status",))
+
+
+@pytest.mark.parametrize("query", ["'a=x y&b=é&c='", """'{"a": "x y", "b": "é", "c": ""}'""", "{a: x y, b: é, c: ''}"])
+def test_a_query_is_a_map_or_a_text(project, web, query):
+    server = web(fine)
+    assert project.run(f"+t: {{http>: '{server.url}/?d=1', query: {query}}}").outcome == "success"
+    assert server.asked[0].query["a"] == "x y"
+    assert server.asked[0].query["b"] == "é"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from headrace.authoring.dig import as_boolean, as_integer, as_map, as_seconds, as_text
 from headrace.operators.dig.contract import Job, OperatorError, Outcome, Params
@@ -26,11 +26,14 @@ def run_http(job: Job) -> Outcome:
     stores_content = params.boolean("store_content")
     response = fetch(job, params)
     stored: dict[str, Any] = {"last_status": response.status}
+    reset = ["http.last_status"]
     if stores_content:
         if response.is_cut:
             raise OperatorError(f"the response is larger than {_MOST_CONTENT} bytes, too large for `store_content`")
         stored["last_content"] = _decoded(response)
-    return Outcome(store={"http": stored}, reset=("http.last_status", "http.last_content"))
+        # Without `store_content`, what an earlier request has stored stays.
+        reset.append("http.last_content")
+    return Outcome(store={"http": stored}, reset=tuple(reset))
 
 
 def fetch(job: Job, params: Params) -> WebResponse:
@@ -85,10 +88,12 @@ def _with_query(job: Job, params: Params, url: str) -> str:
     query = filled_in(params.raw("query"), job.channel)
     if query is None:
         return url
-    if isinstance(query, dict):
-        query = urlencode([(key, _scalar(f"query.{key}", value)) for key, value in query.items()])
+    try:
+        fields = [(key, _scalar(f"query.{key}", value)) for key, value in as_map(query).items()]
+    except ValueError:
+        fields = parse_qsl(_scalar("query", query), keep_blank_values=True)
     parts = urlsplit(url)
-    joined = "&".join(part for part in (parts.query, str(query)) if part)
+    joined = "&".join(part for part in (parts.query, urlencode(fields)) if part)
     return urlunsplit(parts._replace(query=joined))
 
 
