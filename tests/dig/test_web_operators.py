@@ -136,11 +136,19 @@ def test_redirects_end(project, web):
     assert len(server.asked) == 9
 
 
+def test_a_redirect_to_what_is_no_address_is_a_mistake(project, web):
+    server = web(lambda asked: (302, "", {"Location": "/a b?key=1"}))
+    failed = project.run(f"+t: {{http>: '{server.url}'}}")
+    assert failed.error.message.endswith(f"and with a number as its port, got: `{server.url}/a b`")
+    assert len(server.asked) == 1
+
+
 @pytest.mark.parametrize(
     ("task", "message"),
     [
         ("http>: file:///etc/passwd", "begins with `http://` or `https://`, got: `file:///etc/passwd`"),
         ("http>: ", "parameter `http>` or secret `http.uri` is required"),
+        ("http>: 'http://x:y/?key=1'", "an address without spaces and with a number as its port, got: `http://x:y/`"),
         ("http>: 'http://x', content: a, content_format: xml", "to be one of text, json, form, got: `xml`"),
         ("http>: 'http://x', content: {a: [1]}, content_format: form", "expected `content.a` to be a text"),
         ("http>: 'http://x', timeout: soon", "expected parameter `timeout` to be a duration"),

@@ -79,6 +79,10 @@ def _send_once(request: WebRequest, most_bytes: int, target: IO[bytes] | None) -
                 return WebResponse(answer.status, answer.headers, b"")
             body = answer.read(most_bytes + 1)
             return WebResponse(answer.status, answer.headers, body[:most_bytes], len(body) > most_bytes)
+    except http.client.InvalidURL:
+        # Its own words quote the query.
+        shown = _shown(request.url)
+        raise WebError(f"expected an address without spaces and with a number as its port, got: `{shown}`") from None
     except (URLError, http.client.HTTPException, OSError) as error:
         reason = getattr(error, "reason", None) or error
         text = "no answer in time" if isinstance(reason, TimeoutError) else str(reason) or type(reason).__name__
