@@ -101,6 +101,24 @@ def test_td_writes_tables(project, td, options, query):
     assert started(td).form["query"] == query
 
 
+def test_a_table_of_another_database_is_made_there(project, td):
+    assert finish(project, "td>: {data: SELECT 1}, database: db, insert_into: other.t").outcome == "success"
+    assert td.server.asked[0].path == "/v3/table/create/other/t/log"
+
+
+@pytest.mark.parametrize(
+    ("text", "query"),
+    [
+        ("WITH a AS (SELECT 1)\n-- DIGDAG_INSERT_LINE\nSELECT 2", 'WITH a AS (SELECT 1)\nINSERT INTO "t"\nSELECT 2'),
+        ("-- set session x = 1\n-- two\nSELECT 2", '-- set session x = 1\n-- two\nINSERT INTO "t"\nSELECT 2'),
+    ],
+)
+def test_where_td_inserts_its_command(project, td, text, query):
+    project.write("q.sql", text)
+    finish(project, "td>: q.sql, database: db, insert_into: t")
+    assert started(td).form["query"] == query
+
+
 def test_a_td_job_that_fails(project, td):
     td.status = "error"
     failed = finish(project, "td>: {data: SELECT 1}, database: db")
@@ -159,6 +177,7 @@ def test_other_td_jobs(project, td):
     jobs = {
         "td_run>: saved query": "/v3/schedule/run/saved%20query/1770131106",
         "td_load>: load.yml, database: db, table: t": "/v3/job/issue/bulkload/db",
+        "td_load>: load.yml, database: other, table: db.t": "/v3/job/issue/bulkload/db",
         "td_load>: my_session": "/v3/bulk_loads/my_session/jobs",
         "td_table_export>: t, database: db, from: 0, to: '2026-01-01T00:00:00Z', s3_bucket: b, s3_path_prefix: p":
             "/v3/export/run/db/t",
@@ -171,6 +190,7 @@ def test_other_td_jobs(project, td):
         assert started(td).path == path
         if "load.yml" in task:
             assert started(td).json["config"] == {"in": {"type": "s3", "key": "AK"}}
+            assert (started(td).json["database"], started(td).json["table"]) == ("db", "t")
         if "result_settings" in task:
             assert started(td).form["result"] == "c:{bucket: b}"
         if "s3_bucket" in task:

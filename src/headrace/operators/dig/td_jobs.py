@@ -27,8 +27,10 @@ def run_td_load(job: Job) -> Outcome:
         path: tuple[str, ...] = ("v3", "bulk_loads", name, "jobs")
         body: dict[str, Any] = {"scheduled_time": params.text("session_time")}
     else:
-        path = ("v3", "job", "issue", "bulkload", client.database)
-        body = {"config": _load_config(job, params, name), "database": client.database, "table": params.text("table")}
+        given, _, table = params.text("table").rpartition(".")
+        database = given or client.database
+        path = ("v3", "job", "issue", "bulkload", database)
+        body = {"config": _load_config(job, params, name), "database": database, "table": table}
 
     def start(key: str) -> tuple[int, dict[str, Any]]:
         return client.ask("POST", *path, body={**body, "domain_key": key}, accepted=(409,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +14,8 @@ from headrace.operators.dig.td_client import TdClient, columns_of, finished_job,
 from headrace.operators.dig.texts import text_of
 
 _ENGINES = ("presto", "trino", "hive")
+_INSERT_LINE = re.compile(r"^--\s*DIGDAG_INSERT_LINE.*$", re.MULTILINE)
+_TOP_COMMENTS = re.compile(r"\s*(?:--[^\n]*\n\s*)+")
 
 
 def run_td(job: Job) -> Outcome:
@@ -98,14 +101,24 @@ def _statement(job: Job, params: Params, client: TdClient) -> str:
     if is_hive or not is_new:
         _ensure_table(job, client, table)
     if is_hive:
-        return f"INSERT {'OVERWRITE' if is_new else 'INTO'} TABLE {_quoted(table, '`')}\n{text}"
+        return _inserted(f"INSERT {'OVERWRITE' if is_new else 'INTO'} TABLE {_quoted(table, '`')}", text)
     name = _quoted(table, '"')
-    return f"DROP TABLE IF EXISTS {name};\nCREATE TABLE {name} AS\n{text}" if is_new else f"INSERT INTO {name}\n{text}"
+    return _inserted(f"DROP TABLE IF EXISTS {name};\nCREATE TABLE {name} AS" if is_new else f"INSERT INTO {name}", text)
+
+
+def _inserted(command: str, text: str) -> str:
+    """A query behind a command, which takes the place of `-- DIGDAG_INSERT_LINE` or follows the comments at the top."""
+    marked, count = _INSERT_LINE.subn(lambda _: command, text, count=1)
+    if count:
+        return marked
+    end = match.end() if (match := _TOP_COMMENTS.match(text)) else 0
+    return f"{text[:end]}{command}\n{text[end:]}"
 
 
 def _ensure_table(job: Job, client: TdClient, table: str) -> None:
     if "job_id" not in job.state:
-        client.ask("POST", "v3", "table", "create", client.database, table, "log", accepted=(409,))
+        database, _, name = table.rpartition(".")
+        client.ask("POST", "v3", "table", "create", database or client.database, name, "log", accepted=(409,))
 
 
 def _quoted(table: str, mark: str) -> str:
