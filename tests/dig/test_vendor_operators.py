@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from datetime import UTC, datetime
 from urllib.parse import unquote, urlsplit
 
@@ -50,6 +51,8 @@ class TreasureData:
                          "debug": {"stderr": "it broke"}}  # fmt: skip
         if kind == ["job", "result"]:
             return 200, self.csv
+        if kind == ["connections", "lookup"]:
+            return 200, {"id": 9}
         if kind == ["table", "show"]:
             return (200, {"count": 1}) if self.looks else 404
         if "domain_key" in asked.form or asked.headers.get("Content-Type") == "application/json":
@@ -99,6 +102,39 @@ def test_td_runs_a_query_and_keeps_its_result(project, td):
 def test_td_writes_tables(project, td, options, query):
     assert finish(project, f"td>: {{data: SELECT 1;}}, database: db, {options}").outcome == "success"
     assert started(td).form["query"] == query
+
+
+def test_results_stay_until_others_are_stored(project, td):
+    stored = finish(project, "td>: {data: SELECT 1}, database: db, store_last_results: true")
+    assert stored.reset == ("td.last_job_id", "td.last_job", "td.last_results")
+    assert finish(project, "td>: {data: SELECT 1}, database: db").reset == ("td.last_job_id", "td.last_job")
+
+
+def test_results_of_td_may_be_long(project, td):
+    long = "x" * 10_000
+    td.csv = f"1,{long}\n"
+    stored = finish(project, "td>: {data: SELECT 1}, database: db, store_last_results: true").store
+    assert stored["td"]["last_results"] == {"n": 1, "t": long}
+    repeated = finish(project, "td_for_each>: {data: SELECT 1}, database: db, _do: {echo>: '${td.each.n}'}")
+    assert repeated.growth[1].export == {"td": {"each": {"n": 1, "t": long}}}
+
+
+def test_td_sends_a_result_to_a_connection(project, td, caplog):
+    project.answers.secrets |= {"pw": "secret"}
+    settings = "{bucket: b, password: '${secret:pw}'}"
+    task = f"td>: {{data: SELECT 1}}, database: db, result_connection: my conn, result_settings: {settings}"
+    assert finish(project, task).outcome == "success"
+    form = started(td).form
+    assert (form["result_connection_id"], "result" in form) == ("9", False)
+    assert json.loads(form["result_connection_settings"]) == {"bucket": "b", "password": "secret"}
+    assert [asked.query for asked in td.server.asked if "lookup" in asked.path] == [{"name": "my conn"}]
+    text = task.replace(settings, """'{"bucket": "b"}'""")
+    td.server.asked.clear()
+    finish(project, text)
+    assert json.loads(started(td).form["result_connection_settings"]) == {"bucket": "b"}
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR], "no option is unused"
+    failed = finish(project, "td>: {data: SELECT 1}, database: db, result_settings: {bucket: b}")
+    assert failed.error.message == "`result_settings` is for a `result_connection`, which is not set"
 
 
 def test_a_table_of_another_database_is_made_there(project, td):
@@ -171,7 +207,7 @@ def test_td_wait_table_waits_for_the_table_and_for_rows(project, td):
     assert started(td).form["query"] == 'SELECT count(*) >= 10 FROM (SELECT 1 FROM "t" LIMIT 10) found'
 
 
-def test_other_td_jobs(project, td):
+def test_other_td_jobs(project, td, caplog):
     project.answers.secrets |= {"aws.s3.access_key_id": "AK", "aws.s3.secret_access_key": "SK"}
     project.write("load.yml", "in: {type: s3, key: '${secret:aws.s3.access_key_id}'}\n")
     jobs = {
@@ -192,9 +228,11 @@ def test_other_td_jobs(project, td):
             assert started(td).json["config"] == {"in": {"type": "s3", "key": "AK"}}
             assert (started(td).json["database"], started(td).json["table"]) == ("db", "t")
         if "result_settings" in task:
-            assert started(td).form["result"] == "c:{bucket: b}"
+            assert started(td).form["result_connection_id"] == "9"
+            assert started(td).form["result_connection_settings"] == '{"bucket": "b"}'
         if "s3_bucket" in task:
             assert (started(td).form["from"], started(td).form["to"]) == ("0", "1767225600")
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR], "no option is unused"
 
 
 def test_td_ddl(project, td):

@@ -35,8 +35,11 @@ def wanted_results(params: Params) -> str:
     return "first" if is_wanted else ""
 
 
-def stored_results(wanted: str, columns: Sequence[str], rows: Rows) -> Any:
+def stored_results(wanted: str, columns: Sequence[str], rows: Rows, *, is_limited: bool = True) -> Any:
     """The first row as a map, or all of them as a list, if they are not too much for parameters."""
+    if not is_limited:
+        found = (_as_map(columns, row) for row in rows)
+        return next(found, {}) if wanted == "first" else list(found)
     if len(columns) > _MOST_COLUMNS:
         raise OperatorError(f"the result has {len(columns)} columns, at most {_MOST_COLUMNS} can be stored")
     if wanted == "first":
@@ -77,13 +80,17 @@ def as_json(value: Any) -> Any:
 
 
 def _stored(columns: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
-    stored = {name: as_json(value) for name, value in zip(columns, row, strict=True)}
+    stored = _as_map(columns, row)
     for name, value in stored.items():
         if isinstance(value, str) and len(value) > _MOST_CHARACTERS:
             raise OperatorError(
                 f"column `{name}` has {len(value)} characters, at most {_MOST_CHARACTERS} can be stored"
             )
     return stored
+
+
+def _as_map(columns: Sequence[str], row: Sequence[Any]) -> dict[str, Any]:
+    return {name: as_json(value) for name, value in zip(columns, row, strict=True)}
 
 
 def _text(value: Any) -> str:

@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode
 from headrace.authoring.dig import as_text
 from headrace.operators.dig.contract import Job, OperatorError, Params
 from headrace.operators.dig.poll_intervals import poll_again
+from headrace.operators.dig.secret_references import filled_in
 from headrace.operators.dig.service_options import ServiceOptions
 from headrace.operators.dig.web_client import Unreachable, WebRequest, WebResponse, send
 
@@ -45,15 +46,21 @@ class TdClient:
         *path: str,
         form: dict[str, Any] | None = None,
         body: Any = None,
+        query: dict[str, str] | None = None,
         accepted: tuple[int, ...] = (),
     ) -> tuple[int, dict[str, Any]]:
         """Status and answer. One that is neither good nor accepted is a failure; one that may pass is waited for."""
-        response = self._send(method, path, form, body)
+        response = self._send(method, path, form, body, query)
         answer = _json(response)
         if response.status >= 400 and response.status not in accepted:
             reason = answer.get("message") or answer.get("error") or "no reason"
             raise OperatorError(f"{method} {_joined(path)} was answered with status {response.status}: {reason}")
         return response.status, answer
+
+    def connection_id(self, name: str) -> str:
+        """The number of a connection that TD knows by this name."""
+        _, found = self.ask("GET", "v3", "connections", "lookup", query={"name": name})
+        return str(found["id"])
 
     def rows(self, job_id: str) -> Iterator[list[Any]]:
         """The rows of a job's result, one after the other."""
@@ -66,15 +73,18 @@ class TdClient:
             with io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
                 yield from csv.reader(text)
 
-    def _send(self, method: str, path: tuple[str, ...], form: dict[str, Any] | None, body: Any) -> WebResponse:
+    def _send(
+        self, method: str, path: tuple[str, ...], form: dict[str, Any] | None, body: Any, query: dict[str, str] | None
+    ) -> WebResponse:
         headers, content = self._headers(), None
+        url = self._address + _joined(path) + (f"?{urlencode(query)}" if query else "")
         if body is not None:
             content, headers["Content-Type"] = json.dumps(body).encode(), "application/json"
         elif method == "POST":
             fields = {key: value for key, value in (form or {}).items() if value is not None}
             content, headers["Content-Type"] = urlencode(fields).encode(), "application/x-www-form-urlencoded"
         try:
-            response = send(WebRequest(self._address + _joined(path), method, headers, content, timeout_seconds=60))
+            response = send(WebRequest(url, method, headers, content, timeout_seconds=60))
         except Unreachable as error:
             print(f"{error}; trying again", flush=True)
             raise poll_again(self._job, 1, 30) from None
@@ -117,6 +127,14 @@ def typed_rows(found: dict[str, Any], rows: Iterator[list[Any]]) -> Iterator[lis
     kinds = [str(column[1]) for column in (json.loads(schema) if isinstance(schema, str) else schema)]
     for row in rows:
         yield [_typed(value, kind) for value, kind in zip(row, kinds, strict=True)]
+
+
+def connection_form(job: Job, client: TdClient, name: str, settings: dict[str, Any] | None) -> dict[str, Any]:
+    """The part of a request that sends a job's result to a connection."""
+    form: dict[str, Any] = {"result_connection_id": client.connection_id(name)}
+    if settings is not None:
+        form["result_connection_settings"] = json.dumps(filled_in(settings, job.channel), ensure_ascii=False)
+    return form
 
 
 def last_job(found: dict[str, Any]) -> dict[str, Any]:

@@ -11,8 +11,8 @@ import yaml
 from headrace.authoring.dig import as_map, as_text
 from headrace.operators.dig.aws_signing import keys_for
 from headrace.operators.dig.contract import Job, OperatorError, Outcome, Params
-from headrace.operators.dig.secret_references import fill_in_secrets, filled_in
-from headrace.operators.dig.td_client import TdClient, finished_job, last_job
+from headrace.operators.dig.secret_references import filled_in
+from headrace.operators.dig.td_client import TdClient, connection_form, finished_job, last_job
 from headrace.operators.dig.texts import rendered_file
 
 _FILES = (".yml", ".yaml")
@@ -67,11 +67,10 @@ def run_td_result_export(job: Job) -> Outcome:
     params = job.params.with_defaults("td")
     client = TdClient(job, params)
     source = params.text("job_id")
-    settings = fill_in_secrets(params.read("result_settings", _settings, ""), job.channel)
-    result = f"{params.text('result_connection')}:{settings}"
+    connection, settings = params.text("result_connection"), params.read("result_settings", as_map)
 
     def start(key: str) -> tuple[int, dict[str, Any]]:
-        form = {"result": result, "domain_key": key}
+        form = {**connection_form(job, client, connection, settings), "domain_key": key}
         return client.ask("POST", "v3", "job", "result_export", source, form=form, accepted=(409,))
 
     return _outcome(finished_job(job, client, start))
@@ -85,12 +84,6 @@ def _load_config(job: Job, params: Params, name: str | None) -> Any:
     except yaml.YAMLError as error:
         raise OperatorError(f"`{name}` is not valid YAML: {error}") from None
     return filled_in(config, job.channel)
-
-
-def _settings(value: Any) -> str:
-    if isinstance(value, dict):
-        return yaml.safe_dump(value, default_flow_style=True, width=10**9).strip()
-    return as_text(value)
 
 
 def _seconds(params: Params, key: str) -> int:

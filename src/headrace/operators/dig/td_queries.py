@@ -6,11 +6,11 @@ import re
 from datetime import datetime
 from typing import Any
 
-from headrace.authoring.dig import as_integer, as_text, parse_parallel
+from headrace.authoring.dig import as_integer, as_map, as_text, parse_parallel
 from headrace.operators.dig.contract import Job, OperatorError, Outcome, Params
 from headrace.operators.dig.secret_references import fill_in_secrets
 from headrace.operators.dig.sql_results import stored_results, wanted_results, write_csv
-from headrace.operators.dig.td_client import TdClient, columns_of, finished_job, last_job, typed_rows
+from headrace.operators.dig.td_client import TdClient, columns_of, connection_form, finished_job, last_job, typed_rows
 from headrace.operators.dig.texts import text_of
 
 _ENGINES = ("presto", "trino", "hive")
@@ -47,7 +47,7 @@ def run_td_for_each(job: Job) -> Outcome:
     if body is None:
         raise OperatorError("parameter `_do` is required but not set")
     found = query_job(job, params, client, text_of(job, params, "query"))
-    rows = stored_results("all", columns_of(found), typed_rows(found, client.rows(found["job_id"])))
+    rows = stored_results("all", columns_of(found), typed_rows(found, client.rows(found["job_id"])), is_limited=False)
     subtasks: dict[str, Any] = {f"+td-for-each-{index}": _repetition(body, row) for index, row in enumerate(rows)}
     if subtasks and parallel is not None and parallel.is_parallel:
         subtasks = {"_parallel": {"limit": parallel.limit}, **subtasks}
@@ -58,18 +58,21 @@ def query_job(job: Job, params: Params, client: TdClient, statement: str) -> dic
     """The job of a query, once it has gone well."""
     engine = _engine(params)
     pool = params.read("hive_pool_name" if engine == "hive" else "presto_pool_name", as_text, None)
+    url = params.read("result_url", as_text, None)
+    connection, settings = _connection(params)
     form = {
         "query": statement,
         "priority": params.read("priority", as_integer, 0),
         "retry_limit": params.read("job_retry", as_integer, 0),
         "pool_name": pool,
         "engine_version": params.read("engine_version", as_text, None),
-        "result": _result(job, params),
+        "result": None if url is None else fill_in_secrets(url, job.channel),
     }
 
     def start(key: str) -> tuple[int, dict[str, Any]]:
         path = ("v3", "job", "issue", engine, client.database)
-        return client.ask("POST", *path, form={**form, "domain_key": key}, accepted=(409,))
+        target = {} if connection is None else connection_form(job, client, connection, settings)
+        return client.ask("POST", *path, form={**form, **target, "domain_key": key}, accepted=(409,))
 
     return finished_job(job, client, start)
 
@@ -81,12 +84,13 @@ def _engine(params: Params) -> str:
     return engine
 
 
-def _result(job: Job, params: Params) -> str | None:
-    url = params.read("result_url", as_text, None)
+def _connection(params: Params) -> tuple[str | None, dict[str, Any] | None]:
+    """The name of the connection that the result goes to, with settings for it."""
     connection = params.read("result_connection", as_text, None)
-    if connection is not None:
-        return f"{connection}:{fill_in_secrets(params.read('result_settings', as_text, ''), job.channel)}"
-    return None if url is None else fill_in_secrets(url, job.channel)
+    settings = params.read("result_settings", as_map, None)
+    if settings is not None and connection is None:
+        raise OperatorError("`result_settings` is for a `result_connection`, which is not set")
+    return connection, settings
 
 
 def _statement(job: Job, params: Params, client: TdClient) -> str:
@@ -128,16 +132,18 @@ def _quoted(table: str, mark: str) -> str:
 def _outcome(job: Job, params: Params, client: TdClient, found: dict[str, Any]) -> Outcome:
     """What becomes of a result: a file, parameters, a few lines in the log."""
     wanted, target = wanted_results(params), params.read("download_file", as_text, None)
-    stored = last_job(found)
+    stored, reset = last_job(found), ["td.last_job_id", "td.last_job"]
     if target is not None:
         write_csv(job, target, columns_of(found), client.rows(found["job_id"]))
     if wanted:
         rows = typed_rows(found, client.rows(found["job_id"]))
-        stored["last_results"] = stored_results(wanted, columns_of(found), rows)
+        stored["last_results"] = stored_results(wanted, columns_of(found), rows, is_limited=False)
+        # Without `store_last_results`, what an earlier query has stored stays.
+        reset.append("td.last_results")
     if params.boolean("preview"):
         for _, row in zip(range(20), client.rows(found["job_id"]), strict=False):
             print("\t".join(row), flush=True)
-    return Outcome(store={"td": stored}, reset=("td.last_job_id", "td.last_job", "td.last_results"))
+    return Outcome(store={"td": stored}, reset=tuple(reset))
 
 
 def _repetition(body: Any, row: dict[str, Any]) -> dict[str, Any]:
