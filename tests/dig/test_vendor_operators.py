@@ -155,6 +155,20 @@ def test_where_td_inserts_its_command(project, td, text, query):
     assert started(td).form["query"] == query
 
 
+@pytest.mark.parametrize(
+    ("task", "time"),
+    [
+        ("td>: {data: SELECT 1}", "1770131106"),
+        ("td_for_each>: {data: SELECT 1}, _do: {echo>: 1}", "1770131106"),
+        ("td_wait_table>: t, rows: 1", None),
+    ],
+)
+def test_which_queries_know_the_session_time(project, td, task, time):
+    td.looks, td.schema, td.csv = 2, '[["n","boolean"]]', "true\n"
+    assert finish(project, f"{task}, database: db").outcome == "success"
+    assert started(td).form.get("scheduled_time") == time
+
+
 def test_a_td_job_that_fails(project, td):
     td.status = "error"
     failed = finish(project, "td>: {data: SELECT 1}, database: db")
@@ -212,6 +226,7 @@ def test_other_td_jobs(project, td, caplog):
     project.write("load.yml", "in: {type: s3, key: '${secret:aws.s3.access_key_id}'}\n")
     jobs = {
         "td_run>: saved query": "/v3/schedule/run/saved%20query/1770131106",
+        "td_run>: 585808": "/v4/queries/585808/jobs",
         "td_load>: load.yml, database: db, table: t": "/v3/job/issue/bulkload/db",
         "td_load>: load.yml, database: other, table: db.t": "/v3/job/issue/bulkload/db",
         "td_load>: my_session": "/v3/bulk_loads/my_session/jobs",
@@ -224,6 +239,10 @@ def test_other_td_jobs(project, td, caplog):
         result = finish(project, task)
         assert (result.outcome, result.store["td"]["last_job_id"]) == ("success", "77"), result.error
         assert started(td).path == path
+        if "585808" in task:
+            assert started(td).json["scheduled_time"] == "2026-02-03T15:05:06Z"
+        if "my_session" in task:
+            assert started(td).json["scheduled_time"] == "1770131106"
         if "load.yml" in task:
             assert started(td).json["config"] == {"in": {"type": "s3", "key": "AK"}}
             assert (started(td).json["database"], started(td).json["table"]) == ("db", "t")

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from tempfile import TemporaryFile
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -137,6 +138,11 @@ def connection_form(job: Job, client: TdClient, name: str, settings: dict[str, A
     return form
 
 
+def session_seconds(params: Params) -> int:
+    """The session time, which TD's functions know as the scheduled time."""
+    return int(datetime.fromisoformat(params.text("session_time")).timestamp())
+
+
 def last_job(found: dict[str, Any]) -> dict[str, Any]:
     """What a job leaves for the tasks that follow."""
     job_id = found[_JOB]
@@ -149,7 +155,7 @@ def _started(answer: tuple[int, dict[str, Any]]) -> str:
         # An earlier call has started it, and died before it could say so.
         return str(found.get("details", {}).get("conflicts_with"))
     jobs = found.get("jobs") or [found]
-    return str(jobs[0].get(_JOB) or jobs[0].get("job"))
+    return str(jobs[0].get(_JOB) or jobs[0].get("job") or jobs[0].get("id"))
 
 
 def _typed(value: str, kind: str) -> Any:

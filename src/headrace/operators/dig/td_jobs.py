@@ -12,7 +12,7 @@ from headrace.authoring.dig import as_map, as_text
 from headrace.operators.dig.aws_signing import keys_for
 from headrace.operators.dig.contract import Job, OperatorError, Outcome, Params
 from headrace.operators.dig.secret_references import filled_in
-from headrace.operators.dig.td_client import TdClient, connection_form, finished_job, last_job
+from headrace.operators.dig.td_client import TdClient, connection_form, finished_job, last_job, session_seconds
 from headrace.operators.dig.texts import rendered_file
 
 _FILES = (".yml", ".yaml")
@@ -25,7 +25,7 @@ def run_td_load(job: Job) -> Outcome:
     name = params.read("_command", as_text, None)
     if name is not None and Path(name).suffix not in _FILES:
         path: tuple[str, ...] = ("v3", "bulk_loads", name, "jobs")
-        body: dict[str, Any] = {"scheduled_time": params.text("session_time")}
+        body: dict[str, Any] = {"scheduled_time": str(session_seconds(params))}
     else:
         given, _, table = params.text("table").rpartition(".")
         database = given or client.database

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from headrace.authoring.dig import as_integer, as_map, as_text, parse_parallel
 from headrace.operators.dig.contract import Job, OperatorError, Outcome, Params
 from headrace.operators.dig.secret_references import fill_in_secrets
 from headrace.operators.dig.sql_results import stored_results, wanted_results, write_csv
-from headrace.operators.dig.td_client import TdClient, columns_of, connection_form, finished_job, last_job, typed_rows
+from headrace.operators.dig.td_client import (
+    TdClient,
+    columns_of,
+    connection_form,
+    finished_job,
+    last_job,
+    session_seconds,
+    typed_rows,
+)
 from headrace.operators.dig.texts import text_of
 
 _ENGINES = ("presto", "trino", "hive")
@@ -22,18 +30,22 @@ def run_td(job: Job) -> Outcome:
     """Run a query of a file or of the task itself."""
     params = job.params.with_defaults("td")
     client = TdClient(job, params)
-    return _outcome(job, params, client, query_job(job, params, client, _statement(job, params, client)))
+    found = query_job(job, params, client, _statement(job, params, client), session_seconds(params))
+    return _outcome(job, params, client, found)
 
 
 def run_td_run(job: Job) -> Outcome:
-    """Run a saved query for the session time."""
+    """Run a saved query, named by its name or its number, for the session time."""
     params = job.params.with_defaults("td")
     client = TdClient(job, params)
-    name = params.text("_command")
-    time = int(datetime.fromisoformat(params.text("session_time")).timestamp())
+    query, time = params.raw("_command"), session_seconds(params)
 
     def start(key: str) -> tuple[int, dict[str, Any]]:
-        return client.ask("POST", "v3", "schedule", "run", name, str(time), form={"domain_key": key}, accepted=(409,))
+        if isinstance(query, int):
+            body = {"scheduled_time": f"{datetime.fromtimestamp(time, UTC):%Y-%m-%dT%H:%M:%SZ}", "domain_key": key}
+            return client.ask("POST", "v4", "queries", str(query), "jobs", body=body, accepted=(409,))
+        path = ("v3", "schedule", "run", params.text("_command"), str(time))
+        return client.ask("POST", *path, form={"domain_key": key}, accepted=(409,))
 
     return _outcome(job, params, client, finished_job(job, client, start))
 
@@ -46,7 +58,7 @@ def run_td_for_each(job: Job) -> Outcome:
     parallel = job.params.read("_parallel", parse_parallel, None)
     if body is None:
         raise OperatorError("parameter `_do` is required but not set")
-    found = query_job(job, params, client, text_of(job, params, "query"))
+    found = query_job(job, params, client, text_of(job, params, "query"), session_seconds(params))
     rows = stored_results("all", columns_of(found), typed_rows(found, client.rows(found["job_id"])), is_limited=False)
     subtasks: dict[str, Any] = {f"+td-for-each-{index}": _repetition(body, row) for index, row in enumerate(rows)}
     if subtasks and parallel is not None and parallel.is_parallel:
@@ -54,7 +66,9 @@ def run_td_for_each(job: Job) -> Outcome:
     return Outcome(subtasks=subtasks, store={"td": last_job(found)})
 
 
-def query_job(job: Job, params: Params, client: TdClient, statement: str) -> dict[str, Any]:
+def query_job(
+    job: Job, params: Params, client: TdClient, statement: str, scheduled_time: int | None = None
+) -> dict[str, Any]:
     """The job of a query, once it has gone well."""
     engine = _engine(params)
     pool = params.read("hive_pool_name" if engine == "hive" else "presto_pool_name", as_text, None)
@@ -67,6 +81,7 @@ def query_job(job: Job, params: Params, client: TdClient, statement: str) -> dic
         "pool_name": pool,
         "engine_version": params.read("engine_version", as_text, None),
         "result": None if url is None else fill_in_secrets(url, job.channel),
+        "scheduled_time": scheduled_time,
     }
 
     def start(key: str) -> tuple[int, dict[str, Any]]:
