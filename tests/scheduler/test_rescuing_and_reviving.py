@@ -14,7 +14,7 @@ from headrace.processes import place
 from headrace.scheduler import Rescuer, Reviver, Waker
 from headrace.scheduler.rescuer import Patience, describe
 from headrace.state import State
-from headrace.store import extend_lease, resign, revive_attempt
+from headrace.store import extend_lease, give_up, resign, revive_attempt
 from headrace.store import schema as tables
 
 RETRY = Retry(limit=1, delay_seconds=30)
@@ -77,6 +77,15 @@ def test_task_of_an_agent_that_stopped_is_rescued_at_once(bench, caplog):
     assert Rescuer(bench.store).tick(bench.now) == 1
     assert bench.task(attempt).state == "up_for_retry"
     assert "agent `worker-3` stopped: its task is up for retry" in caplog.messages
+
+
+def test_task_of_an_agent_that_others_gave_up_is_told_as_such(bench, caplog):
+    bench.start(flow("w", node("a", retry=RETRY)))
+    agent = bench.agent("worker-3", lease=900)
+    bench.claim(agent)
+    bench.store.transact(lambda tx: give_up(tx, agent, bench.micros))
+    assert Rescuer(bench.store).tick(bench.now) == 1
+    assert caplog.messages == ["agent `worker-3` is gone: its task is up for retry"]
 
 
 def test_task_of_a_process_that_died_here_is_rescued_at_once(bench, caplog):

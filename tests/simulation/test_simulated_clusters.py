@@ -215,7 +215,7 @@ def test_it_tells_when_the_work_of_a_wait_that_was_given_up_is_not_ended(monkeyp
 
 def test_it_tells_when_a_trigger_that_was_given_up_begins_anew(monkeypatch):
     monkeypatch.setattr(Triggerer, "_forget_what_was_stopped", lambda self: None)
-    assert "gone before its work was ended" in first_problem(range(40, 200))
+    assert "gone before its work was ended" in first_problem(range(200, 300))
 
 
 def test_it_tells_when_nobody_ends_the_work_of_a_trigger_that_fired_too_late(monkeypatch):
@@ -305,7 +305,7 @@ def test_it_tells_when_a_watcher_is_heard_twice(monkeypatch):
 
 def test_it_tells_when_an_event_of_a_watcher_is_not_known_that_is_told_again(monkeypatch):
     patch_sql(monkeypatch, watchers, "LAST_TOLD", "WHERE id", "WHERE false AND id")
-    assert "some came too often" in first_problem(range(60, 260))
+    assert "some came too often" in first_problem(range(260, 360))
 
 
 def test_it_tells_when_writes_do_not_name_the_version_that_they_were_decided_for(monkeypatch, prepared_postgres_url):

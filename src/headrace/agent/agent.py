@@ -122,6 +122,7 @@ class Agent:
         self._store.wakeups.subscribe(self.wake, News.STOP)
         if renews_by_itself:
             self._lease.start(self.wake)
+        self._registration.rescue()
         self._look_again()
 
     @property
@@ -378,6 +379,7 @@ class Agent:
         self._undead = set(self._running)
         try:
             self._register()
+            self._registration.rescue()
         except StoreError as error:
             self._stop.wait(self._store.outage.met(error, self._options.retry_seconds))
 

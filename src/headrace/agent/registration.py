@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections import Counter
 
 from headrace.agent.options import AgentOptions
 from headrace.clock import Clock, to_micros
+from headrace.errors import StoreError
 from headrace.processes import place
 from headrace.store import (
     Store,
@@ -15,8 +18,11 @@ from headrace.store import (
     find_turn,
     give_up_dead_neighbours,
     register,
+    rescue_everything,
     resign,
 )
+
+_log = logging.getLogger("headrace.agent")
 
 
 class Registration:
@@ -46,6 +52,18 @@ class Registration:
         """Be a new agent to all others."""
         self.id, self.turn = self._store.transact(self._announce)
         self._lease_until = self._now() + self._lease_micros
+
+    def rescue(self) -> None:
+        """Free what those held whom `announce` gave up: without a scheduler, nobody else would."""
+        try:
+            rescued, _ = rescue_everything(self._store, self._now())
+        except StoreError as error:
+            later = "a scheduler or the next agent that starts does it"
+            _log.warning("could not rescue the tasks of agents that are gone (%s): %s", later, error.message)
+            return
+        for agent, count in Counter(one.agent for one in rescued).items():
+            tasks = "its task" if count == 1 else f"each of its {count} tasks"
+            _log.warning("agent `%s` is gone: %s is tried again or fails by its own settings", agent, tasks)
 
     def extend(self) -> bool:
         """Make the lease last longer. False: others were told that the agent is gone. Any thread may call it."""

@@ -46,7 +46,7 @@ STOPPED_IN_TIME = Counter(
 PROCESSES_GIVEN_UP = Counter(
     "headrace_processes_given_up_total", "Other processes that this scheduler gave up.", ("reason",), ("silent", "dead")
 )
-TASKS_RESCUED = Counter("headrace_tasks_rescued_total", "Tasks that this scheduler took from processes that are gone.")
+TASKS_RESCUED = Counter("headrace_tasks_rescued_total", "Tasks that this process took from processes that are gone.")
 
 # ---- task processes ----------------------------------------------------------------------------------------------
 

@@ -9,22 +9,17 @@ from datetime import datetime
 from functools import partial
 
 from headrace.clock import to_micros
-from headrace.metrics.catalogue import PROCESSES_GIVEN_UP, TASKS_RESCUED
+from headrace.metrics.catalogue import PROCESSES_GIVEN_UP
 from headrace.processes import is_alive, place
 from headrace.state import State
 from headrace.store import (
-    Rescued,
-    RunGraph,
     Store,
     Transaction,
     expire_leases,
     give_up,
     has_expired_leases,
-    has_lost_errands,
-    has_lost_tasks,
     live_processes,
-    rescue_errands,
-    rescue_tasks,
+    rescue_everything,
 )
 
 _log = logging.getLogger("headrace.scheduler")
@@ -71,12 +66,12 @@ class Rescuer:
         """Returns how many processes were given up and tasks rescued."""
         at = to_micros(now)
         gone = {**self._give_up_dead(at), **self._give_up_silent(at)}
-        rescued = self._rescue(at)
+        rescued, errands = rescue_everything(self._store, at, self._batch_size)
         for agent_id in sorted({*gone, *(one.agent_id for one in rescued)}):
             tasks = [one for one in rescued if one.agent_id == agent_id]
-            why = gone.get(agent_id) or f"agent `{tasks[0].agent}` stopped"
+            why = gone.get(agent_id) or f"agent `{tasks[0].agent}` {'stopped' if tasks[0].has_resigned else 'is gone'}"
             _log.warning("%s: %s", why, describe([one.task.state for one in tasks]))
-        return len(gone) + len(rescued) + self._rescue_errands(at)
+        return len(gone) + len(rescued) + errands
 
     def _give_up_dead(self, now: int) -> dict[int, str]:
         """Processes of this place that are dead need no lease to run out."""
@@ -98,32 +93,6 @@ class Rescuer:
             one.id: f"{one.kind} `{one.name}` silent for {one.silent_seconds:.0f} s (limit {one.limit_seconds:g} s)"
             for one in silent
         }
-
-    def _rescue(self, now: int) -> list[Rescued]:
-        rescued: list[Rescued] = []
-        while True:
-            with self._store.read() as tx:
-                if not has_lost_tasks(tx):
-                    return rescued
-            batch = self._store.transact(partial(self._rescue_batch, now=now))
-            rescued += batch
-            TASKS_RESCUED.add(count=len(batch))
-            if len(batch) < self._batch_size:
-                return rescued
-
-    def _rescue_errands(self, now: int) -> int:
-        with self._store.read() as tx:
-            if not has_lost_errands(tx):
-                return 0
-        return self._store.transact(partial(rescue_errands, now=now, limit=self._batch_size))
-
-    def _rescue_batch(self, tx: Transaction, now: int) -> list[Rescued]:
-        graph = RunGraph(tx, now)
-        rescued, _ = rescue_tasks(tx, graph, self._batch_size)
-        graph.flush_events()
-        if rescued:
-            tx.tell()
-        return rescued
 
 
 def describe(states: Sequence[State]) -> str:

@@ -198,6 +198,7 @@ from headrace.store.reading import (
     workflows_named,
 )
 from headrace.store.requests import Requests, RunInfo
+from headrace.store.rescuing import rescue_everything
 from headrace.store.results import Committed, Report, apply_results, record_results, tell_of
 from headrace.store.run_endings import RunEndings
 from headrace.store.run_graph import RunGraph
@@ -515,6 +516,7 @@ __all__ = [
     "remove_file",
     "rendered_arguments",
     "rescue_errands",
+    "rescue_everything",
     "rescue_tasks",
     "reseal",
     "resign",

@@ -61,7 +61,7 @@ LOST_TASKS = Sql(
     ORDER BY task.id LIMIT :limit
     """
 )
-NAMES = Sql("SELECT id, name FROM agent WHERE id IN :ids[]")
+NAMES = Sql("SELECT id, name, lost_at IS NULL FROM agent WHERE id IN :ids[]")
 IS_HELD_BY_LOST = Sql(
     """
     SELECT 1 FROM task JOIN agent ON agent.id = task.agent_id
@@ -102,6 +102,8 @@ class Rescued(NamedTuple):
 
     agent_id: int
     agent: str
+    has_resigned: bool
+    """Whether the agent itself said that it leaves; otherwise others gave it up."""
     task: Task
     """As it is now."""
 
@@ -196,13 +198,14 @@ def rescue_tasks(tx: Transaction, graph: RunGraph, limit: int = 200) -> tuple[li
     if not rows:
         return [], None
     graph.lock(attempt_id for _, attempt_id, _ in rows)
-    names = dict(tx.run(NAMES, {"ids": sorted({agent_id for _, _, agent_id in rows})}))
+    agents = tx.run(NAMES, {"ids": sorted({agent_id for _, _, agent_id in rows})})
+    names = {agent_id: (name, bool(has_resigned)) for agent_id, name, has_resigned in agents}
     found = graph.load_with_parents([task_id for task_id, _, _ in rows])
     held = [(task, task.agent_id or 0) for task in found if task.agent_id in names and task.state in HELD]
-    lost = ", ".join(sorted({f"`{names[agent_id]}`" for _, agent_id in held}))
+    lost = ", ".join(sorted({f"`{names[agent_id][0]}`" for _, agent_id in held}))
     error = TaskError(type="LeaseLost", message=f"lost: agent {lost} is gone")
     committed = fail_tasks(tx, graph, [task for task, _ in held], error, Actor.RESCUER)
-    return [Rescued(agent_id, names[agent_id], task) for task, agent_id in held], committed
+    return [Rescued(agent_id, *names[agent_id], task) for task, agent_id in held], committed
 
 
 def forget_agents(tx: Transaction, before: int) -> int:
