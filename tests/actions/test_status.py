@@ -7,7 +7,7 @@ from headrace.actions.pools import change_pool
 from headrace.actions.status import status
 from headrace.definition import Deferral, Node, Retry
 from headrace.scheduler import Rescuer
-from headrace.store import ScheduleRow, ensure_project, resign, save_schedule, workflows_named
+from headrace.store import ScheduleRow, ensure_project, give_up, resign, save_schedule, workflows_named
 
 
 def job(key, *upstream, **given):
@@ -228,3 +228,21 @@ def test_who_is_silent_and_then_given_up_and_who_has_left(world):
     found = looked(world)
     assert [(one.name, one.host) for one in found.given_up] == [("gone", "here")]
     assert found.is_healthy
+
+
+def test_tasks_of_an_agent_that_is_gone_are_told_until_somebody_takes_them(world):
+    world.save(job("a"))
+    world.trigger()
+    world.join(name="gone")
+    world.claim()
+    world.store.transact(lambda tx: give_up(tx, world.agent_id, world.now))
+    world.pass_seconds(40)
+    orphaned = "agent `gone` has been gone for {}, and nobody has taken over its 1 task"
+    assert sentences(world) == [(True, orphaned.format("40 s"))]
+    everybody(world)
+    assert looked(world).is_healthy, "a scheduler needs a moment"
+    world.pass_seconds(30)
+    everybody(world)
+    assert (True, orphaned.format("1 min 10 s")) in sentences(world)
+    Rescuer(world.store).tick(world.clock.now())
+    assert "orphaned" not in {one.kind for one in looked(world).concerns}

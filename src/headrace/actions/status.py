@@ -12,7 +12,7 @@ from headrace.clock import Clock, to_micros
 from headrace.store import SourceErrorRow, Store, Transaction, get_run, get_tasks, list_source_errors, unsaved_folders
 from headrace.store.backlog import MOST, Backlog, Size, read_backlog, store_size
 from headrace.store.lateness import late_runs, late_schedules, late_timetables, ready_tasks, retries
-from headrace.store.presence import GivenUp, Present, given_up_processes, present_processes
+from headrace.store.presence import GivenUp, Present, given_up_processes, orphaned_tasks, present_processes
 
 LATE_SECONDS = 60.0
 _DAY = 86_400_000_000
@@ -64,6 +64,7 @@ def status(store: Store, clock: Clock, late_seconds: float = LATE_SECONDS) -> St
         concerns = [
             *_missing(alive, stopping, backlog),
             *_silent(processes, now),
+            *_orphaned(tx, "scheduler" in alive, late_before, now),
             *_stopping(stopping, now),
             *_unsaved_folders(tx, now),
             *_late_schedules(tx, "scheduler" in alive, late_before, now),
@@ -110,6 +111,19 @@ def _silent(processes: list[Present], now: int) -> Iterator[Concern]:
             held = f", and nobody has taken over what it holds ({one.used})" if one.used else ""
             sentence = f"{one.kind} `{one.name}` is silent for {span(one.renewed_at, now)}{held}"
             yield Concern("silent", sentence, since=one.renewed_at)
+
+
+def _orphaned(tx: Transaction, has_scheduler: bool, before: int, now: int) -> Iterator[Concern]:
+    """A scheduler needs a moment to take over what a process held."""
+    for one in orphaned_tasks(tx):
+        if has_scheduler and one.since >= before:
+            continue
+        what = _count(one.number, "task")
+        sentence = (
+            f"{one.kind} `{one.name}` has been gone for {span(one.since, now)}, and nobody has taken over its {what}"
+        )
+        hint = None if has_scheduler else "`headrace scheduler` does, or an agent that starts"
+        yield Concern("orphaned", sentence, one.number, one.since, hint)
 
 
 def _stopping(processes: list[Present], now: int) -> Iterator[Concern]:

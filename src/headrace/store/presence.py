@@ -31,6 +31,14 @@ GIVEN_UP = Sql(
     ORDER BY lost_at DESC, id DESC LIMIT :limit
     """
 )
+ORPHANED = Sql(
+    """
+    SELECT agent.kind, agent.name, coalesce(agent.lost_at, agent.lease_until), count(*)
+    FROM task JOIN agent ON agent.id = task.agent_id
+    WHERE agent.is_lost AND task.state IN ('queued', 'running', 'restarting')
+    GROUP BY agent.id, agent.kind, agent.name, agent.lost_at, agent.lease_until ORDER BY agent.id LIMIT :limit
+    """
+)
 
 
 class Present(NamedTuple):
@@ -72,6 +80,15 @@ class GivenUp(NamedTuple):
     lost_at: int
 
 
+class Orphaned(NamedTuple):
+    """Tasks of a process that is gone which nobody has taken over."""
+
+    kind: str
+    name: str
+    since: int
+    number: int
+
+
 def present_processes(tx: Transaction) -> list[Present]:
     """Everybody who has not left and was not given up; a lease may have run out all the same."""
     rows = [Present(*row) for row in tx.run(PRESENT)]
@@ -88,6 +105,11 @@ def given_up_processes(tx: Transaction, since: int, limit: int = 20) -> list[Giv
     """Who was given up lately, the last one first."""
     rows = [GivenUp(*row) for row in tx.run(GIVEN_UP, {"since": since, "limit": limit})]
     return [one._replace(host=_host(one.host)) for one in rows]
+
+
+def orphaned_tasks(tx: Transaction, limit: int = 20) -> list[Orphaned]:
+    """What processes that are gone still hold."""
+    return [Orphaned(*row) for row in tx.run(ORPHANED, {"limit": limit})]
 
 
 def _host(place: str) -> str:
