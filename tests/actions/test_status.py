@@ -97,6 +97,19 @@ def test_limits_hold_tasks_back_and_nothing_is_wrong(world):
     assert looked(world).is_healthy
 
 
+def test_a_task_that_needs_more_slots_than_its_pool_has_is_a_problem_also_while_the_pool_is_full(world):
+    change_pool(world.store, "wh", 1)
+    world.save(job("a", pool="wh"), job("b", pool="wh"), job("big", pool="wh", pool_slots=3))
+    everybody(world)
+    world.trigger()
+    assert world.claim(3) == ["a"]
+    assert sentences(world) == [
+        (True, "1 task waits for 0.0 s: it needs 3 slots and pool `wh` has 1"),
+        (False, "1 task waits for 0.0 s: pool `wh` is full, 1 of 1 slots are taken"),
+    ]
+    assert looked(world).concerns[0].hint.startswith("`headrace pools set wh 3`")
+
+
 def test_tasks_of_several_runs_that_wait_for_the_same_are_one_line(world):
     world.save(job("a"), name="one")
     world.save(job("a"), job("b"), name="two")

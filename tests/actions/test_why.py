@@ -6,6 +6,7 @@ import pytest
 
 from headrace.actions.mark import mark
 from headrace.actions.pause import pause
+from headrace.actions.pools import change_pool
 from headrace.actions.why import why
 from headrace.definition import Deferral, Node, Retry
 from headrace.errors import NotFoundError
@@ -75,7 +76,17 @@ def test_a_full_pool(world):
 
 def test_a_pool_that_is_too_small_for_ever(world):
     world.save(job("a", pool_slots=129))
-    assert reason(world, world.trigger(), "a").kind == "pool_too_small"
+    found = reason(world, world.trigger(), "a")
+    assert found.kind == "pool_too_small"
+    assert found.sentence.endswith("it needs 129 slots and pool `default_pool` has 128")
+    assert found.hint == "`headrace pools set default_pool 129` gives it as many, or lower the task's `pool_slots`"
+
+
+def test_a_pool_that_has_no_slots_at_all(world):
+    change_pool(world.store, "closed", 0)
+    world.save(job("a", pool="closed"))
+    found = reason(world, world.trigger(), "a")
+    assert found.sentence.endswith("it needs 1 slot and pool `closed` has 0")
 
 
 def test_a_pool_that_does_not_exist(world):

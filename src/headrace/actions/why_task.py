@@ -214,7 +214,10 @@ def _pool(situation: Situation, task: TaskRow) -> _Found:
     if pool is None:
         return "no_pool", f"its pool `{task.pool}` does not exist", f"`headrace pools set {task.pool} SLOTS` creates it"
     if 0 <= pool.slots < task.pool_slots:
-        return "pool_too_small", f"it needs {task.pool_slots} slots and pool `{pool.name}` has {pool.slots}", None
+        needed = "1 slot" if task.pool_slots == 1 else f"{task.pool_slots} slots"
+        text = f"it needs {needed} and pool `{pool.name}` has {pool.slots}"
+        hint = f"`headrace pools set {pool.name} {task.pool_slots}` gives it as many, or lower the task's `pool_slots`"
+        return "pool_too_small", text, hint
     if 0 <= pool.slots < pool.used + task.pool_slots:
         return "pool_full", f"pool `{pool.name}` is full, {pool.used} of {pool.slots} slots are taken", None
     return None

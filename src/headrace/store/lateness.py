@@ -34,8 +34,9 @@ LATE_RUNS = Sql(
 READY_TASKS = Sql(
     """
     SELECT ready.attempt_id, min(ready.id), count(*), min(ready.scheduled_at)
-    FROM (SELECT id, attempt_id, pool, queue, scheduled_at FROM task WHERE state = 'scheduled' LIMIT :most) AS ready
-    GROUP BY ready.attempt_id, ready.pool, ready.queue ORDER BY min(ready.scheduled_at) LIMIT :limit
+    FROM (SELECT id, attempt_id, pool, pool_slots, queue, scheduled_at FROM task WHERE state = 'scheduled'
+          LIMIT :most) AS ready
+    GROUP BY ready.attempt_id, ready.pool, ready.pool_slots, ready.queue ORDER BY min(ready.scheduled_at) LIMIT :limit
     """
 )
 RETRIES = Sql(
@@ -70,7 +71,7 @@ class Retries(NamedTuple):
 
 
 class ReadyTasks(NamedTuple):
-    """Tasks of one run, pool and queue that could run."""
+    """Tasks of one run, pool and queue, of which each needs as many slots, that could run."""
 
     run_id: int
     task_id: int
