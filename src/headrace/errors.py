@@ -118,6 +118,12 @@ class StoreUnreachableError(StoreError):
     exit_code = 2
 
 
+class StoreLockedError(StoreError):
+    """Somebody else keeps a lock for longer than this process wants to wait."""
+
+    exit_code = 2
+
+
 class SchemaError(StoreError):
     exit_code = 2
 

@@ -12,6 +12,7 @@ from headrace.clock import SystemClock
 from headrace.errors import NoSchemaError
 from headrace.settings import Settings, load_settings
 from headrace.store import Store, list_runs
+from headrace.store.database import IMPATIENT_SECONDS
 
 _SQLITE = "sqlite:///"
 
@@ -49,7 +50,9 @@ def _opened(
 ) -> Iterator[Opened]:
     show_log_lines()
     slots = settings.limits.default_pool_slots
-    store = Store(url or settings.store, default_pool_slots=slots, must_exist=must_exist)
+    store = Store(
+        url or settings.store, default_pool_slots=slots, must_exist=must_exist, lock_seconds=IMPATIENT_SECONDS
+    )
     clock = SystemClock()
     clock.offset = store.clock_offset()
     try:

@@ -20,7 +20,7 @@ from sqlalchemy import exc as sa_errors
 from sqlalchemy.pool import NullPool
 
 from headrace.definition import storable
-from headrace.errors import ConflictError, SchemaError, StoreError, StoreUnreachableError
+from headrace.errors import ConflictError, SchemaError, StoreError, StoreLockedError, StoreUnreachableError
 from headrace.metrics.catalogue import CONNECTIONS, DATABASE_ERRORS
 from headrace.store.news import NOTHING, News
 from headrace.store.outage import Outage
@@ -43,6 +43,10 @@ BUSY_SECONDS = 30
 FROZEN_SECONDS = 10
 """PostgreSQL ends a transaction in which nothing was asked for so long: a process that froze in the middle of one must
 not keep its locks, and thereby everybody else, for ever."""
+IMPATIENT_SECONDS = 10.0
+"""For how long people and their monitoring are left without an answer while somebody else keeps a lock."""
+_LOCK_CODE = "55P03"
+"""PostgreSQL: a lock was not to be had in time."""
 _CONFLICT_CODES = {"40001", "40P01", "55P03", "23505", "23503"}
 """PostgreSQL: serialization failure, deadlock, lock not available, a unique row that somebody else inserted first, a
 row that somebody else deleted before it could be referred to."""
@@ -64,6 +68,8 @@ _ERROR_KINDS = (
     (StoreError, "locked"),
 )
 
+WAIT_FOR_LOCKS = Sql("SELECT [[sqlite: :limit]][[postgres: set_config('lock_timeout', :limit, false)]]")
+"""Locks of tables included, which reading takes, too. SQLite's readers wait for nobody."""
 BEGIN = Sql("[[sqlite: BEGIN IMMEDIATE]][[postgres: BEGIN]]")
 """SQLite has one writer: taking the lock first means that nothing read in the transaction can be stale."""
 COMMIT = Sql("COMMIT")
@@ -192,8 +198,10 @@ class Transaction:
 class Database:
     """One database by URL, with counters of what was asked of it."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, lock_seconds: float = 0.0) -> None:
+        """`lock_seconds` is how long PostgreSQL may have it wait for a lock; 0: for ever."""
         given = _as_url(url)
+        self._lock_seconds = lock_seconds
         self.url = _supported(_with_driver(given))
         self.display_name = _shown(given)
         """The URL as it was given, without a password."""
@@ -249,10 +257,10 @@ class Database:
     def read(self, *, gives_up: bool = False) -> Iterator[Transaction]:
         """Statements that only read, each on its own snapshot.
 
-        `gives_up`: a server that keeps silent is not waited for.
+        `gives_up`: neither a lock that somebody keeps nor a server that keeps silent is waited for.
         """
         with self._translated():
-            tx = self._transaction()
+            tx = self._transaction(SILENT_SECONDS if gives_up else self._lock_seconds)
             self._local.gives_up = gives_up
             try:
                 yield tx
@@ -312,7 +320,7 @@ class Database:
     def _is_connected(self) -> bool:
         return getattr(self._local, "connection", None) is not None
 
-    def _transaction(self) -> Transaction:
+    def _transaction(self, lock_seconds: float | None = None) -> Transaction:
         gone = self._gone_error()
         if gone is not None:
             # Where the file is still open, SQLite would go on writing to it, and nobody would ever read that.
@@ -333,7 +341,16 @@ class Database:
             if self.dialect == "postgres":
                 self._local.session = driver.info.backend_pid
                 self.sessions.add(self._local.session)
-        return Transaction(self, connection, self._local.line)
+            self._local.lock_seconds = 0.0
+        tx = Transaction(self, connection, self._local.line)
+        self._limit_locks(tx, self._lock_seconds if lock_seconds is None else lock_seconds)
+        return tx
+
+    def _limit_locks(self, tx: Transaction, seconds: float) -> None:
+        """Say so to the server if the connection has another limit."""
+        if self.dialect == "postgres" and seconds != self._local.lock_seconds:
+            tx.run(WAIT_FOR_LOCKS, {"limit": f"{round(seconds * 1000)}ms"})
+            self._local.lock_seconds = seconds
 
     def _note_silence(self) -> None:
         error = StoreUnreachableError(
@@ -445,6 +462,14 @@ class Database:
         text = str(original).strip().split("\n")[0]
         if getattr(original, "sqlstate", None) == CHECK_FAILED:
             return ConflictError(f"somebody else was first in `{self.display_name}`: a row was changed meanwhile")
+        lock_seconds = getattr(self._local, "lock_seconds", 0.0)
+        if getattr(original, "sqlstate", None) == _LOCK_CODE and lock_seconds:
+            return StoreLockedError(
+                f"gave up on `{self.display_name}` after {lock_seconds:g} s:"
+                " another session keeps a lock on what was to be read or written",
+                hint="`SELECT pid, state, query FROM pg_stat_activity ORDER BY xact_start` shows who; wait for its"
+                " end, or end it with `SELECT pg_terminate_backend(PID)`",
+            )
         if getattr(original, "sqlstate", None) in _CONFLICT_CODES or text.startswith("UNIQUE constraint failed"):
             return ConflictError(f"somebody else was first in `{self.display_name}`: {text}")
         if "database is locked" in text:

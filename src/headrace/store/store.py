@@ -23,9 +23,11 @@ DATABASE_NOW = Sql("SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 
 class Store:
     """Everything that is true. Open it with a URL; transactions are the caller's."""
 
-    def __init__(self, url: str, *, default_pool_slots: int = 128, must_exist: bool = False) -> None:
-        """An empty database gets the schema, unless it must exist."""
-        self.database = Database(url)
+    def __init__(
+        self, url: str, *, default_pool_slots: int = 128, must_exist: bool = False, lock_seconds: float = 0.0
+    ) -> None:
+        """An empty database gets the schema, unless it must exist. `lock_seconds` as `Database` has it."""
+        self.database = Database(url, lock_seconds=lock_seconds)
         prepare(self.database, default_pool_slots, must_exist=must_exist)
         self.wakeups = Wakeups(self.database)
 
@@ -50,7 +52,7 @@ class Store:
 
     @contextmanager
     def read(self, *, gives_up: bool = False) -> Iterator[Transaction]:
-        """Statements that only read. `gives_up`: a server that keeps silent is not waited for."""
+        """Statements that only read; `gives_up` as `Database` has it."""
         with self.database.read(gives_up=gives_up) as tx:
             yield tx
 
