@@ -8,12 +8,12 @@ from datetime import datetime
 from itertools import islice, takewhile
 from typing import Any, Literal, NamedTuple, get_args
 
-from headrace.actions.finding import find_workflow
+from headrace.actions.finding import find_backfill, find_workflow
 from headrace.actions.params import settled
 from headrace.actions.sessions import logical_time
 from headrace.clock import Clock, iso, to_micros
 from headrace.definition import Workflow
-from headrace.errors import NotFoundError, StateError, UsageError
+from headrace.errors import StateError, UsageError
 from headrace.store import (
     BackfillRow,
     Definitions,
@@ -220,7 +220,7 @@ def unpause_backfill(store: Store, clock: Clock, backfill_id: int) -> BackfillRo
     def work(tx: Transaction) -> BackfillRow:
         row = _set_paused(tx, backfill_id, False)
         start_queued_runs(tx, row.workflow_id, to_micros(clock.now()))
-        return _found(tx, backfill_id)
+        return find_backfill(tx, backfill_id)
 
     return store.transact(work)
 
@@ -229,30 +229,23 @@ def cancel_backfill(store: Store, clock: Clock, backfill_id: int) -> BackfillRow
     """Its runs that have not started are canceled; those that run go on to their end."""
 
     def work(tx: Transaction) -> BackfillRow:
-        row = _found(tx, backfill_id)
+        row = find_backfill(tx, backfill_id)
         if not row.is_active:
             raise StateError(f"cannot cancel backfill {backfill_id}: it has ended")
         now = to_micros(clock.now())
         for attempt_id in queued_attempts_of_backfill(tx, backfill_id):
             cancel_attempt(tx, attempt_id, now)
         mark_backfill_canceled(tx, backfill_id, now)
-        return _found(tx, backfill_id)
+        return find_backfill(tx, backfill_id)
 
     return store.transact(work)
 
 
 def _set_paused(tx: Transaction, backfill_id: int, is_paused: bool) -> BackfillRow:
-    row = _found(tx, backfill_id)
+    row = find_backfill(tx, backfill_id)
     if not row.is_active:
         raise StateError(f"cannot {'pause' if is_paused else 'unpause'} backfill {backfill_id}: it has ended")
     if is_paused and row.canceled_at is not None:
         raise StateError(f"cannot pause backfill {backfill_id}: it was canceled")
     set_backfill_paused(tx, backfill_id, is_paused)
-    return _found(tx, backfill_id)
-
-
-def _found(tx: Transaction, backfill_id: int) -> BackfillRow:
-    row = get_backfill(tx, backfill_id)
-    if row is None:
-        raise NotFoundError(f"there is no backfill {backfill_id}", hint="`headrace backfill list` lists them")
-    return row
+    return find_backfill(tx, backfill_id)

@@ -6,12 +6,14 @@ import re
 
 from headrace.errors import NotFoundError, UsageError, did_you_mean
 from headrace.store import (
+    BackfillRow,
     RunRow,
     TaskRow,
     Transaction,
     WorkflowRow,
     find_project,
     get_attempt,
+    get_backfill,
     get_run,
     list_runs,
     list_workflows,
@@ -49,6 +51,14 @@ def find_workflow(tx: Transaction, name: str, *, may_be_gone: bool = False) -> W
         )
     # The newest, where a project was deleted and pushed again.
     return (present or found)[-1]
+
+
+def find_backfill(tx: Transaction, backfill_id: int) -> BackfillRow:
+    """A backfill by its id."""
+    row = get_backfill(tx, backfill_id)
+    if row is None:
+        raise NotFoundError(f"there is no backfill {backfill_id}", hint="`headrace backfill list` lists them")
+    return row
 
 
 def find_run(tx: Transaction, name: str) -> RunRow:

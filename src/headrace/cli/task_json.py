@@ -37,7 +37,7 @@ def _placing(task: TaskRow, node: Node | None) -> dict[str, object]:
 def describe_task(task: TaskRow) -> dict[str, object]:
     return {
         "state": task.state,
-        "tries": task.try_number,
+        "tries": task.begun_tries,
         "started_at": instant(task.started_at),
         "ended_at": instant(task.ended_at),
         "duration_seconds": seconds(task.started_at, task.ended_at),

@@ -280,6 +280,11 @@ class TaskRow(NamedTuple):
         return self.key if self.map_index < 0 else f"{self.key}[{self.map_index}]"
 
     @property
+    def begun_tries(self) -> int:
+        """How many of its tries have begun: one is counted before an agent takes it."""
+        return self.try_number - (self.state in ("scheduled", "queued") and self.started_at is None)
+
+    @property
     def is_listed(self) -> bool:
         """Whether people count it as a task: not the nameless root, nor a mapped task that its instances stand for."""
         return self.key != "" and not (self.kind == "mapped" and self.children > 0)

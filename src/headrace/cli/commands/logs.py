@@ -14,7 +14,7 @@ from headrace.cli.opening import Opened, opened
 from headrace.cli.options import store_option
 from headrace.errors import NotFoundError, UsageError
 from headrace.logs import follow, read_log
-from headrace.store import RunRow, TaskRow, task_keys
+from headrace.store import RunRow, TaskRow, list_tries, task_keys
 
 _WAIT_SECONDS = 0.2
 _WAITING = ("none", "scheduled")
@@ -43,7 +43,7 @@ def command(run: str, task: str | None, number: int | None, verbose: bool, is_fo
         tried = number or max(1, row.try_number)
         path = log_file(here.settings.logs_dir, found, row, tried)
         if not is_following and (tried > row.try_number or not path.exists()):
-            raise NotFoundError(f"there is no log of try {tried} of `{row.name}` in run {found.id}")
+            raise _no_log(here, found, row, tried)
         chunks = (
             follow(path, lambda: _has_ended(here, str(found.id), row.name, tried), lambda: time.sleep(_WAIT_SECONDS))
             if is_following
@@ -52,6 +52,18 @@ def command(run: str, task: str | None, number: int | None, verbose: bool, is_fo
         for chunk in chunks:
             sys.stdout.buffer.write(chunk)
             sys.stdout.buffer.flush()
+
+
+def _no_log(here: Opened, run: RunRow, task: TaskRow, tried: int) -> NotFoundError:
+    with here.store.read() as tx:
+        has_ended = any(one.try_number == tried for one in list_tries(tx, task.id))
+    why = " has not begun"
+    if has_ended:
+        why = " has ended: it printed nothing, or its log is on another machine or was deleted"
+    elif tried <= task.begun_tries:
+        why = " has printed nothing"
+    message = f"there is no log of try {tried} of `{task.name}` in run {run.id}: the try{why}"
+    return NotFoundError(message, hint=f"`headrace why {run.id} {task.name}` says more")
 
 
 def _is_beginning(here: Opened, run: str, task: str) -> bool:

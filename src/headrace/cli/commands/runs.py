@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from headrace.actions.finding import find_workflow
+from headrace.actions.finding import find_backfill, find_workflow
 from headrace.actions.sessions import parse_time
 from headrace.actions.wording import instant as shown
 from headrace.actions.wording import span
@@ -46,6 +46,8 @@ def command(
 ) -> None:
     """List runs, newest first; of one WORKFLOW or of all."""
     with opened(url, may_be_private=True) as here, here.store.read() as tx:
+        if backfill is not None:
+            find_backfill(tx, backfill)
         choice = RunChoice(
             workflow_id=0 if workflow is None else find_workflow(tx, workflow, may_be_gone=True).id,
             state=state or "",

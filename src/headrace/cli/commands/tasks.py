@@ -51,4 +51,4 @@ def _cells(row: TaskRow, labels: Mapping[int, str]) -> tuple[object, ...]:
     name = f"{row.name} {labels[row.id]}" if row.id in labels else row.name
     started = shown(row.started_at) if row.started_at is not None else ""
     error = error_line(row) if row.error is not None else ""
-    return name, row.state, row.try_number or "", started, span(row.started_at, row.ended_at), error
+    return name, row.state, row.begun_tries or "", started, span(row.started_at, row.ended_at), error
