@@ -1,8 +1,9 @@
-"""`embulk>` and scripts of `py>`: programs that the operators only start."""
+"""`embulk>`, scripts of `py>`, and what was to run in a container: programs that the operators only start."""
 
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 
@@ -50,3 +51,32 @@ def test_py_runs_a_script_of_the_task(project):
     silent = project.run("+t: {py>: , script: 'raise SystemExit(3)'}")
     assert silent.error.message == "Python command failed with code 3"
     assert project.run("+t: {py>: }").error.message == "parameter `py>` or `script` is required but not set"
+
+
+@pytest.mark.parametrize(
+    ("task", "program"),
+    [
+        ("sh>: ':'", "/bin/sh"),
+        ("py>: os.getcwd", sys.executable),
+        ("py>: os.getcwd, python: [PYTHON, -I]", f"{sys.executable} -I"),
+        ("rb>: leave, ruby: [sh, -c, exit]", "sh -c exit"),
+        ("embulk>: , config: {in: 1}", "embulk"),
+    ],
+)
+def test_a_task_without_its_container_says_where_it_runs(project, embulk, caplog, task, program):
+    text = f"+t: {{{task}}}".replace("PYTHON", sys.executable)
+    project.run(text, params={"docker": {"image": "ubuntu:22.04"}})
+    (line,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    operator, host = task.partition(":")[0], os.uname().nodename
+    assert line == (
+        "`docker:` (image `ubuntu:22.04`) is ignored: there is no container, "
+        f"`{operator}` runs `{program}` on the host `{host}` itself"
+    )
+
+
+def test_a_container_for_one_task_and_for_none(project, caplog):
+    assert project.run("+t: {sh>: ':', docker: {pull_always: true}}").outcome == "success"
+    assert "`docker:` is ignored" in caplog.text
+    caplog.clear()
+    assert project.run("+t: {sh>: ':'}", params={"docker": None}).outcome == "success"
+    assert "docker" not in caplog.text

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from headrace.authoring.dig import as_map
+from headrace.operators.dig.containers import tell_of_docker
 from headrace.operators.dig.contract import Job, OperatorError, Outcome, Params
 from headrace.operators.dig.environment import own_variables, process_environment
 from headrace.operators.dig.secret_references import filled_in
@@ -21,6 +22,7 @@ def run_embulk(job: Job) -> Outcome:
     params = job.params.with_defaults("embulk")
     config = filled_in(_config(job, params), job.channel)
     environment = process_environment(own_variables(params, job.channel))
+    tell_of_docker(job, ["embulk"])
     with tempfile.TemporaryDirectory(prefix="headrace-embulk-") as folder:
         path = Path(folder, "load.yml")
         # It holds secrets, so nobody else may read it.

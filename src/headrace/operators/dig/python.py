@@ -11,6 +11,7 @@ from typing import Any
 from headrace.authoring.dig import as_text
 from headrace.handoff import user_traceback
 from headrace.operators.dig import python_program
+from headrace.operators.dig.containers import tell_of_docker
 from headrace.operators.dig.contract import Job, OperatorError, Outcome
 from headrace.operators.dig.environment import own_variables, process_environment
 from headrace.operators.dig.script_files import as_words, run_script, run_with_files
@@ -24,6 +25,7 @@ def run_python(job: Job) -> Outcome:
     variables = own_variables(params, job.channel)
     python = params.read("python", as_words, None)
     values = params.everything()
+    tell_of_docker(job, python or [sys.executable])
     if script is not None:
         program = python or [sys.executable]
         return run_script("Python", program, ".py", script, job.folder, values, process_environment(variables))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from headrace.authoring.dig import as_text
+from headrace.operators.dig.containers import tell_of_docker
 from headrace.operators.dig.contract import Job, OperatorError, Outcome
 from headrace.operators.dig.environment import own_variables, process_environment
 from headrace.operators.dig.script_files import as_words, run_script, run_with_files
@@ -18,9 +19,11 @@ def run_ruby(job: Job) -> Outcome:
     command = params.read("_command", as_text, None)
     script = params.read("script", as_text, None) if command is None else None
     required = params.read("require", as_text, "")
-    ruby = [*params.read("ruby", as_words, ["ruby"]), "-I", str(job.folder)]
+    ruby = params.read("ruby", as_words, ["ruby"])
     environment = process_environment(own_variables(params, job.channel))
     values = params.everything()
+    tell_of_docker(job, ruby)
+    ruby = [*ruby, "-I", str(job.folder)]
     if command is not None:
         # The program requires the file by itself, so that what goes wrong there is told like any other failure.
         return run_with_files("Ruby", [*ruby, str(_PROGRAM), required, command], job.folder, values, environment)

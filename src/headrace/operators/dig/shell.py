@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headrace.authoring.dig import as_list
+from headrace.operators.dig.containers import tell_of_docker
 from headrace.operators.dig.contract import Job, OperatorError, Outcome
 from headrace.operators.dig.environment import as_variables, own_variables, process_environment
 from headrace.operators.dig.secret_references import fill_in_secrets
@@ -22,6 +23,7 @@ def run_shell(job: Job) -> Outcome:
     script = fill_in_secrets(params.text("_command"), job.channel)
     shell = [str(word) for word in params.read("shell", as_list, ["/bin/sh"])]
     environment = process_environment({**as_variables(params.everything()), **own_variables(params, job.channel)})
+    tell_of_docker(job, shell)
     with _script_file(script) as path:
         code = run_program([*shell, path], job.folder, environment)
     if code != 0:
