@@ -121,6 +121,17 @@ def test_first_session_is_chosen_by_when_it_runs(pushed, session):
     assert slot.logical_time == datetime.fromisoformat(f"{session}T00:00:00+00:00")
 
 
+def test_session_may_run_on_the_day_after():
+    table = timetable({"daily>": "25:30:00", "start": "2026-02-03"}, "UTC")
+    slot = table.first(datetime(2026, 2, 3, 1, tzinfo=UTC))
+    assert slot.logical_time == datetime(2026, 2, 2, tzinfo=UTC), "it is still to run"
+    assert slot.run_at == datetime(2026, 2, 3, 1, 30, tzinfo=UTC)
+    assert table.following(slot).logical_time == datetime(2026, 2, 3, tzinfo=UTC)
+    late = timetable({"daily>": "72:00:00"}, "UTC").due(slot, datetime(2026, 2, 6, tzinfo=UTC))
+    assert [one.logical_time.day for one in late.slots] == [3]
+    assert late.next.run_at == datetime(2026, 2, 7, tzinfo=UTC)
+
+
 def test_interval_of_minutes_restarts_each_hour():
     table = timetable({"minutes_interval>": 40}, "UTC")
     slot = table.first(datetime(2026, 2, 3, 4, 1, tzinfo=UTC))

@@ -18,6 +18,11 @@ def spec(expression: str, delay: int = 0, timezone: str = "UTC") -> dict[str, ob
         ("hourly>: '30:00'", spec("0 * * * *", 1800)),
         ("hourly>: 00:05", spec("0 * * * *", 5)),
         ("daily>: 07:00:00", spec("0 0 * * *", 25200)),
+        ("daily>: 24:00:00", spec("0 0 * * *", 86400)),
+        ("daily>: 25:90:00", spec("0 0 * * *", 95400)),
+        ("hourly>: 75:00", spec("0 * * * *", 4500)),
+        ("weekly>: Sun,30:00:00", spec("0 0 * * Sun", 108000)),
+        ("monthly>: 1,48:00:00", spec("0 0 1 * *", 172800)),
         ("weekly>: Sun,09:00:01", spec("0 0 * * Sun", 32401)),
         ("weekly>: 7,00:00:00", spec("0 0 * * 7")),
         ("monthly>: 1,09:00:00", spec("0 0 1 * *", 32400)),
@@ -73,7 +78,8 @@ def test_time_zones(project, value, name):
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ("daily>: 25:00:00", 2, "expected `daily>` of the schedule to be a time like `HH:MM:SS`, got: `25:00:00`"),
+        ("daily>: -1:00:00", 2, "expected `daily>` of the schedule to look like `HH:MM:SS`, got: `-1:00:00`"),
+        ("daily>: 100000:00:00", 2, "to look like `HH:MM:SS`"),
         ("daily>: 10:00", 2, "expected `daily>` of the schedule to look like `HH:MM:SS`, got: `10:00`"),
         ("daily>:", 2, "expected `daily>` of the schedule to have a value"),
         ("hourly>: 07:00:00", 2, "to look like `MM:SS`"),

@@ -144,25 +144,25 @@ class _Compiler:
 
 
 def _hourly(value: Any, _: Mapping[str, Any]) -> Pattern:
-    return Pattern("0 * * * *", _clock(value, "MM:SS", (59, 59)))
+    return Pattern("0 * * * *", _elapsed(value, "MM:SS"))
 
 
 def _daily(value: Any, _: Mapping[str, Any]) -> Pattern:
-    return Pattern("0 0 * * *", _clock(value, "HH:MM:SS", (23, 59, 59)))
+    return Pattern("0 0 * * *", _elapsed(value, "HH:MM:SS"))
 
 
 def _weekly(value: Any, _: Mapping[str, Any]) -> Pattern:
     day, clock = _split(value, "DDD,HH:MM:SS")
     if re.fullmatch(r"[0-7]|sun|mon|tue|wed|thu|fri|sat", day, re.IGNORECASE) is None:
         raise ValueError(f"to begin with a weekday (0 to 7, or Sun to Sat), got: {shown(day)}")
-    return Pattern(f"0 0 * * {day}", _clock(clock, "HH:MM:SS", (23, 59, 59)))
+    return Pattern(f"0 0 * * {day}", _elapsed(clock, "HH:MM:SS"))
 
 
 def _monthly(value: Any, _: Mapping[str, Any]) -> Pattern:
     day, clock = _split(value, "D,HH:MM:SS")
     if re.fullmatch(r"0?[1-9]|[12]\d|3[01]|L", day, re.IGNORECASE) is None:
         raise ValueError(f"to begin with a day of the month (1 to 31), got: {shown(day)}")
-    return Pattern(f"0 0 {day if day.isalpha() else int(day)} * *", _clock(clock, "HH:MM:SS", (23, 59, 59)))
+    return Pattern(f"0 0 {day if day.isalpha() else int(day)} * *", _elapsed(clock, "HH:MM:SS"))
 
 
 def _minutes_interval(value: Any, section: Mapping[str, Any]) -> Pattern:
@@ -219,12 +219,11 @@ def _split(value: Any, form: str) -> tuple[str, str]:
     return parts[0], parts[1]
 
 
-def _clock(value: Any, form: str, limits: tuple[int, ...]) -> int:
+def _elapsed(value: Any, form: str) -> int:
+    """Seconds after the session time. It looks like a time of day, but may go on into the next day."""
     parts = as_text(value).split(":")
-    if len(parts) != len(limits) or not all(re.fullmatch(r"\d{1,2}", part) for part in parts):
+    if len(parts) != len(form.split(":")) or not all(re.fullmatch(r"\d{1,5}", part) for part in parts):
         raise ValueError(f"to look like `{form}`, got: {shown(value)}")
-    if any(int(part) > limit for part, limit in zip(parts, limits, strict=True)):
-        raise ValueError(f"to be a time like `{form}`, got: {shown(value)}")
     seconds = 0
     for part in parts:
         seconds = seconds * 60 + int(part)
