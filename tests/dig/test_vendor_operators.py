@@ -229,7 +229,9 @@ def test_other_td_jobs(project, td, caplog):
         "td_run>: 585808": "/v4/queries/585808/jobs",
         "td_load>: load.yml, database: db, table: t": "/v3/job/issue/bulkload/db",
         "td_load>: load.yml, database: other, table: db.t": "/v3/job/issue/bulkload/db",
+        "td_load>: , database: db, table: t, config: {in: {type: s3}}": "/v3/job/issue/bulkload/db",
         "td_load>: my_session": "/v3/bulk_loads/my_session/jobs",
+        "td_load>: , name: my_session": "/v3/bulk_loads/my_session/jobs",
         "td_table_export>: t, database: db, from: 0, to: '2026-01-01T00:00:00Z', s3_bucket: b, s3_path_prefix: p":
             "/v3/export/run/db/t",
         "td_result_export>: , job_id: 5, result_connection: c, result_settings: {bucket: b}": "/v3/job/result_export/5",

@@ -23,8 +23,9 @@ def run_td_load(job: Job) -> Outcome:
     params = job.params.with_defaults("td")
     client = TdClient(job, params)
     name = params.read("_command", as_text, None)
-    if name is not None and Path(name).suffix not in _FILES:
-        path: tuple[str, ...] = ("v3", "bulk_loads", name, "jobs")
+    session = _session(params, name)
+    if session is not None:
+        path: tuple[str, ...] = ("v3", "bulk_loads", session, "jobs")
         body: dict[str, Any] = {"scheduled_time": str(session_seconds(params))}
     else:
         given, _, table = params.text("table").rpartition(".")
@@ -74,6 +75,13 @@ def run_td_result_export(job: Job) -> Outcome:
         return client.ask("POST", "v3", "job", "result_export", source, form=form, accepted=(409,))
 
     return _outcome(finished_job(job, client, start))
+
+
+def _session(params: Params, name: str | None) -> str | None:
+    """The name of the session that is to load: what the operator names if that is no file, or `name`."""
+    if name is not None:
+        return None if Path(name).suffix in _FILES else name
+    return params.read("name", as_text, None) if params.raw("config") is None else None
 
 
 def _load_config(job: Job, params: Params, name: str | None) -> Any:
