@@ -160,6 +160,7 @@ def test_where_td_inserts_its_command(project, td, text, query):
     [
         ("td>: {data: SELECT 1}", "1770131106"),
         ("td_for_each>: {data: SELECT 1}, _do: {echo>: 1}", "1770131106"),
+        ("td_wait>: {data: SELECT true}", "1770131106"),
         ("td_wait_table>: t, rows: 1", None),
     ],
 )

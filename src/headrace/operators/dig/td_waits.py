@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.authoring.dig import as_integer, as_seconds
 from headrace.operators.dig.contract import Job, OperatorError, Outcome, Params, PollAgain
-from headrace.operators.dig.td_client import TdClient, columns_of, last_job, typed_rows
+from headrace.operators.dig.td_client import TdClient, columns_of, last_job, session_seconds, typed_rows
 from headrace.operators.dig.td_queries import query_job
 from headrace.operators.dig.texts import text_of
 
@@ -14,7 +14,8 @@ _INTERVAL_SECONDS = 30
 def run_td_wait(job: Job) -> Outcome:
     """Run a query again and again until the first value of its first row is true."""
     params = job.params.with_defaults("td")
-    return _wait_for(job, params, TdClient(job, params), text_of(job, params, "query"), _interval(params))
+    query, time = text_of(job, params, "query"), session_seconds(params)
+    return _wait_for(job, params, TdClient(job, params), query, _interval(params), time)
 
 
 def run_td_wait_table(job: Job) -> Outcome:
@@ -35,8 +36,10 @@ def run_td_wait_table(job: Job) -> Outcome:
     return _wait_for(job, params, client, query, interval)
 
 
-def _wait_for(job: Job, params: Params, client: TdClient, query: str, interval: int) -> Outcome:
-    found = query_job(job, params, client, query)
+def _wait_for(
+    job: Job, params: Params, client: TdClient, query: str, interval: int, scheduled_time: int | None = None
+) -> Outcome:
+    found = query_job(job, params, client, query, scheduled_time)
     rows = list(typed_rows(found, client.rows(found["job_id"])))
     if len(columns_of(found)) != 1:
         raise OperatorError(f"expected the query of `{job.operator}>` to have one column, got: {columns_of(found)}")
