@@ -5,8 +5,9 @@ Instants are aware UTC datetimes in the program and whole microseconds since 197
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -39,6 +40,25 @@ class ManualClock:
 
     def advance(self, delta: timedelta) -> None:
         self._now += delta
+
+
+class Reading(NamedTuple):
+    """What another clock said, at some moment after a look at this machine's."""
+
+    before: datetime
+    other: datetime
+    took: timedelta
+    """From that look until the answer was there, on a clock that nobody sets."""
+
+    @property
+    def offset(self) -> timedelta:
+        """How far this machine's clock is behind the other one, wrong by half of what it took at most."""
+        return self.other - (self.before + self.took / 2)
+
+
+def best_offset(readings: Iterable[Reading]) -> timedelta:
+    """How far this machine's clock is behind the other one, by the reading that can be wrong by least."""
+    return min(readings, key=lambda one: one.took).offset
 
 
 def to_micros(instant: datetime) -> int:

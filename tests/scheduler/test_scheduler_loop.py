@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
+import pytest
 from timed_bench import flow, hourly, node
 
 from headrace.clock import SystemClock
 from headrace.definition import Retry, Schedule
 from headrace.errors import StoreUnreachableError
 from headrace.scheduler import Beat, Rescuer, Scheduler, SchedulerOptions
-from headrace.store import NewRun, Told, Turn, create_run, set_paused
+from headrace.store import NewRun, Told, Turn, create_run, lock_due_schedules, set_paused
 from headrace.store import schema as tables
 
 
@@ -199,6 +201,35 @@ def test_loop_survives_a_database_that_goes_away(bench, monkeypatch, caplog):
         bench.store.transact(lambda tx: create_run(tx, NewRun(workflow_id, "r1"), bench.micros))
         assert eventually(bench, lambda: [state for _, state in bench.runs()] == ["running"])
     assert "waiting for the database: could not reach the database" in caplog.text
+
+
+def test_what_is_due_in_a_moment_is_looked_at_then(bench):
+    """As a run is that somebody started by a clock which is a little ahead of the scheduler's."""
+    (workflow_id,) = bench.save(flow("w"))
+    scheduler = Scheduler(bench.store, bench.clock)
+    scheduler.start()
+    ahead = NewRun(workflow_id, "r1", run_after=bench.micros + 700)
+    bench.store.transact(lambda tx: create_run(tx, ahead, bench.micros))
+    settle(scheduler)
+    assert scheduler.next_look(bench.now) == bench.now + timedelta(microseconds=700)
+    assert [state for _, state in bench.runs()] == ["queued"]
+    bench.advance(microseconds=700)
+    settle(scheduler)
+    assert [state for _, state in bench.runs()] == ["running"]
+
+
+def test_what_is_due_and_cannot_be_served_keeps_nobody_awake(bench):
+    if bench.store.database.dialect == "sqlite":
+        pytest.skip("SQLite has one writer")
+    bench.save(flow(schedule=hourly()))
+    scheduler = Scheduler(bench.store, bench.clock)
+    scheduler.start()
+    settle(scheduler)
+    bench.advance(hours=1)
+    with ThreadPoolExecutor(1) as somebody, bench.store.begin() as tx:
+        lock_due_schedules(tx, bench.micros, 1)
+        assert somebody.submit(scheduler.tick).result() == 0
+        assert scheduler.next_look(bench.now) > bench.now
 
 
 def test_clock_is_corrected_to_the_databases(bench, monkeypatch):

@@ -85,6 +85,16 @@ class Scheduler:
         self._look(now)
         return sum(self._serve(beat, now) for beat in self._beats if beat.is_due(self._outlook, now))
 
+    def next_look(self, ticked_at: datetime) -> datetime:
+        """When the next timer after this tick is due, or a service's turn comes."""
+        due = self._outlook.next_at
+        until = [beat.due_at for beat in self._beats if beat.every_seconds or beat.failures]
+        until.append(ticked_at + timedelta(seconds=self._options.poll_seconds))
+        if due is not None:
+            # One that was due and could not be served must not keep the loop from sleeping.
+            until.append(from_micros(due) if due > to_micros(ticked_at) else ticked_at + _AGAIN)
+        return min(until)
+
     def _look(self, now: datetime) -> None:
         began = time.perf_counter()
         try:
@@ -118,14 +128,8 @@ class Scheduler:
         return 0
 
     def _sleep(self, ticked_at: datetime) -> None:
-        """Until the next timer after the last tick is due, a service's turn comes, or somebody wakes us."""
-        due = self._outlook.next_at
-        until = [beat.due_at for beat in self._beats if beat.every_seconds or beat.failures]
-        until.append(ticked_at + timedelta(seconds=self._options.poll_seconds))
-        if due is not None:
-            # One that is due and could not be served must not keep the loop from sleeping.
-            until.append(max(from_micros(due), ticked_at + _AGAIN))
-        seconds = (min(until) - self._clock.now()).total_seconds()
+        """Until the next look, unless somebody wakes us."""
+        seconds = (self.next_look(ticked_at) - self._clock.now()).total_seconds()
         if self._woken.wait(max(0.0, seconds)):
             rest = self._looked_at + self._breath_seconds() - time.monotonic()
             self._stopped.wait(max(0.0, rest))
