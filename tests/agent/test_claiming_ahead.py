@@ -26,18 +26,21 @@ def test_after_short_tries_as_many_more_are_taken_than_there_were(place):
     assert place.tasks("success") == ["a", "c", "d", "e", "f", "g"]
 
 
-def test_after_slots_stood_still_twice_as_many_more_are_taken(place):
-    place.start_run(*"abcdefghi")
+def test_while_all_are_short_more_are_taken_each_time(place):
+    place.start_run(*"abcdefghijklmn")
     agent = place.agent()
     agent.step(0.0)
     assert place.tasks("running") == ["a", "b"]
     agent.step(0.0)
     assert place.tasks("success") == ["a", "b"]
-    assert place.tasks("running") == ["c", "d", "e", "f", "g", "h"]
+    assert place.tasks("running") == ["c", "d", "e", "f"]
+    agent.step(0.0)
+    assert place.tasks("success") == ["a", "b", "c", "d"]
+    assert place.tasks("running") == ["e", "f", "g", "h", "i", "j"]
     assert len(place.executors[0].waiting()) == 4
-    for _ in range(3):
+    for _ in range(5):
         agent.step(0.0)
-    assert place.tasks("success") == list("abcdefghi")
+    assert place.tasks("success") == list("abcdefghijklmn")
 
 
 def test_after_long_tries_nothing_is_taken_ahead(place):
@@ -107,45 +110,66 @@ def test_what_is_taken_ahead_counts_for_every_limit(place):
     assert len(place.tasks("running")) == 3
 
 
-def test_only_as_many_as_were_short_may_be_taken_ahead():
-    ahead = Ahead(slots=3)
-    ahead.submitted([(1, 1), (2, 1), (3, 1), (4, 1), (5, 1)], 10.0)
-    ahead.ended([(1, 1)], 10.0 + SHORT_SECONDS / 2)
+QUICK = 10.0 + SHORT_SECONDS / 2
+SLOW = 10.0 + SHORT_SECONDS * 2
+
+
+def submitted(slots, *numbers):
+    """At second 10."""
+    ahead = Ahead(slots)
+    ahead.submitted(claims(*numbers), 10.0)
+    return ahead
+
+
+def claims(*numbers):
+    return [(number, 1) for number in numbers]
+
+
+def test_as_many_as_were_short_are_added_while_all_are():
+    ahead = submitted(3, 1, 2, 3, 4)
+    ahead.ended(claims(1), QUICK)
     assert ahead.room([]) == 1
-    ahead.ended([(2, 1), (3, 1), (4, 1), (9, 1)], 10.0 + SHORT_SECONDS / 2)
-    assert ahead.room([]) == 3 and ahead.room([(7, 1)]) == 2
-    ahead.ended([], 10.0 + SHORT_SECONDS / 2)
-    assert ahead.room([]) == 0
-    ahead.ended([(5, 1)], 10.0 + SHORT_SECONDS * 2)
+    ahead.ended(claims(2, 3), QUICK)
+    assert ahead.room([]) == 3 and ahead.room(claims(7)) == 2
+
+
+def test_to_hear_of_nothing_new_changes_nothing_while_something_runs():
+    ahead = submitted(3, 1, 2, 3)
+    ahead.ended(claims(1, 2), QUICK)
+    ahead.ended([], SLOW)
+    assert ahead.room([]) == 2
+
+
+def test_an_agent_that_has_rested_takes_nothing_ahead():
+    ahead = submitted(3, 1, 2, 3)
+    ahead.ended(claims(1, 2, 3), QUICK)
+    ahead.ended([], QUICK)
     assert ahead.room([]) == 0
 
 
-def test_after_a_smaller_batch_half_as_many_may_be_taken_ahead():
-    ahead = Ahead(slots=8)
-    ahead.submitted([(number, 1) for number in range(10)], 10.0)
-    ahead.ended([(number, 1) for number in range(8)], 10.0)
-    ahead.ended([(8, 1)], 10.0)
+def test_what_was_not_submitted_says_nothing():
+    ahead = submitted(3, 1, 2, 3)
+    ahead.ended(claims(1, 9), QUICK)
+    assert ahead.room([]) == 1
+    ahead.ended(claims(9), QUICK)
+    assert ahead.room([]) == 1
+
+
+def test_long_ones_among_them_leave_those_that_were_short_or_half():
+    ahead = submitted(8, *range(20))
+    ahead.ended(claims(*range(9)), QUICK)
+    ahead.submitted(claims(100), SLOW)
+    ahead.ended(claims(9, 100), SLOW)
     assert ahead.room([]) == 4
-    ahead.ended([(9, 1)], 10.0 + SHORT_SECONDS * 2)
-    assert ahead.room([]) == 0
+    ahead.submitted(claims(*range(200, 203)), SLOW)
+    ahead.ended(claims(10, *range(200, 203)), SLOW)
+    assert ahead.room([]) == 3
 
 
-def test_after_as_many_as_may_be_taken_a_smaller_batch_leaves_half():
-    ahead, many = Ahead(slots=8), [(number, 1) for number in range(24)]
-    ahead.submitted(many, 10.0)
-    ahead.ended(many, 10.0, stood_still=True)
-    assert ahead.room([]) == 16
-    ahead.submitted([(100, 1)], 10.0)
-    ahead.ended([(100, 1)], 10.0)
-    assert ahead.room([]) == 8
-
-
-def test_after_all_have_ended_twice_as_many_may_be_taken_ahead():
-    ahead = Ahead(slots=8)
-    ahead.submitted([(1, 1), (2, 1), (3, 1)], 10.0)
-    ahead.ended([(1, 1), (2, 1)], 10.0, stood_still=True)
-    assert ahead.room([]) == 4
-    ahead.ended([(3, 1)], 10.0 + SHORT_SECONDS * 2, stood_still=True)
+def test_after_long_ones_alone_nothing_is_taken_ahead():
+    ahead = submitted(8, *range(10))
+    ahead.ended(claims(*range(9)), QUICK)
+    ahead.ended(claims(9), SLOW)
     assert ahead.room([]) == 0
 
 

@@ -113,6 +113,22 @@ def test_the_first_of_many_schedulers_answers_as_soon_as_one_alone(bench):
     assert last._breath_seconds() > first._breath_seconds(), "those who only make sure look less often"
 
 
+def test_a_later_scheduler_looks_less_often_until_it_finds_something(bench):
+    (workflow_id,) = bench.save(flow())
+    first, last = (Scheduler(bench.store, bench.clock) for _ in range(2))
+    first.start(), last.start()
+    bench.advance(seconds=6)
+    settle(first, last)
+    for _ in range(20):
+        first.tick(), last.tick()
+    assert first._breath_seconds() == Scheduler(bench.store, bench.clock)._breath_seconds()
+    assert last._breath_seconds() < 0.5
+    tired = last._breath_seconds()
+    bench.store.transact(lambda tx: create_run(tx, NewRun(workflow_id, "r1"), bench.micros))
+    assert last.tick() > 0
+    assert first._breath_seconds() < last._breath_seconds() < tired / 5
+
+
 def test_service_that_fails_does_not_stop_the_others(bench, caplog):
     class Broken:
         name = "broken service"

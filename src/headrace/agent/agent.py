@@ -203,7 +203,7 @@ class Agent:
         if results:
             results += self._gathering.more(len(results), len(self._running) - len(results))
         ended = [(result.task_id, result.fence) for result in results]
-        self._ahead.ended(ended, self._seconds(), stood_still=len(ended) == len(self._running))
+        self._ahead.ended(ended, self._seconds())
         if self._patience() == 0.0:
             self._cancel(self._executor.waiting())
         self._unreported += [self._report(result) for result in results if self._is_awaited(result)]

@@ -32,16 +32,21 @@ class Ahead:
         """These are with the executor, begun or not."""
         self._submitted_at.update((claimed, now) for claimed in claims)
 
-    def ended(self, claims: Iterable[Claimed], now: float, *, stood_still: bool = False) -> None:
-        """These have ended since the last time; as many as were short may be followed by others.
+    def ended(self, claims: Iterable[Claimed], now: float) -> None:
+        """These have ended since the last time, or none. What was not submitted here is passed over.
 
-        `stood_still`: slots did, because nothing else was left. So more is taken the next time.
+        While all are short, each batch is followed by more; how small it is says little. With others among them the
+        number falls to those that were short, by halves at most, because a small batch is often luck.
         """
-        times = [self._submitted_at.pop(claimed, None) for claimed in claims]
-        # A small batch is often luck: the number falls by halves, and at once when no short one was there.
-        short = sum(at is not None and now - at <= SHORT_SECONDS for at in times)
-        most = max(2 * short if stood_still else short, self._short // 2) if short else 0
-        self._short = min(most, self._most)
+        is_idle = not self._submitted_at
+        times = [self._submitted_at.pop(claimed) for claimed in claims if claimed in self._submitted_at]
+        short = sum(now - at <= SHORT_SECONDS for at in times)
+        if is_idle or (times and not short):
+            self._short = 0  # after a rest, what comes may be of another kind
+        elif short == len(times):
+            self._short = min(self._short + short, self._most)
+        else:
+            self._short = min(max(short, self._short // 2), self._most)
 
     def room(self, waiting: Sequence[Claimed]) -> int:
         """How many more may be taken beyond the free slots, with so many waiting for a slot already."""

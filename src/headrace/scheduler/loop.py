@@ -22,6 +22,9 @@ _log = logging.getLogger("headrace.scheduler")
 _BREATH_SECONDS = 0.02
 """Wake-ups come in swarms while agents are busy: the first scheduler looks once in this time, and each of the others so
 much later than the one before it, in case that one is late. The first wake-up of a swarm is answered at once."""
+_PATIENT_SECONDS = 0.3
+"""Each time that one of the others looks in vain it waits longer before the next look, at most so long, until it finds
+something to do."""
 _AGAIN = timedelta(seconds=0.02)
 
 
@@ -46,6 +49,7 @@ class Scheduler:
         ]
         self._outlook = Outlook(None, False, False)
         self._looked_at = 0.0
+        self._looks_in_vain = 0
         self._woken = threading.Event()
         self._stopped = threading.Event()
 
@@ -83,7 +87,9 @@ class Scheduler:
         """Give every service its turn that is due. Returns how many things were done; 0: all is quiet."""
         now, self._looked_at = self._clock.now(), time.monotonic()
         self._look(now)
-        return sum(self._serve(beat, now) for beat in self._beats if beat.is_due(self._outlook, now))
+        done = sum(self._serve(beat, now) for beat in self._beats if beat.is_due(self._outlook, now))
+        self._looks_in_vain = 0 if done else self._looks_in_vain + 1
+        return done
 
     def next_look(self, ticked_at: datetime) -> datetime:
         """When the next timer after this tick is due, or a service's turn comes."""
@@ -141,4 +147,6 @@ class Scheduler:
 
     def _breath_seconds(self) -> float:
         turn = self._presence.turn
-        return _BREATH_SECONDS * (1 if turn.place == 0 else turn.of)
+        if turn.place == 0:
+            return _BREATH_SECONDS
+        return min(_BREATH_SECONDS * turn.of * (1 + self._looks_in_vain), _PATIENT_SECONDS)
