@@ -36,13 +36,14 @@ class Ahead:
         """These have ended since the last time, or none. What was not submitted here is passed over.
 
         While all are short, each batch is followed by more; how small it is says little. With others among them the
-        number falls to those that were short, by halves at most, because a small batch is often luck.
+        number falls to those that were short, by halves at most, because a small batch is often luck. It begins anew
+        when none was, and after a rest: what comes then may be of another kind.
         """
         is_idle = not self._submitted_at
         times = [self._submitted_at.pop(claimed) for claimed in claims if claimed in self._submitted_at]
         short = sum(now - at <= SHORT_SECONDS for at in times)
         if is_idle or (times and not short):
-            self._short = 0  # after a rest, what comes may be of another kind
+            self._short = 0
         elif short == len(times):
             self._short = min(self._short + short, self._most)
         else:
