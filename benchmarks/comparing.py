@@ -1,13 +1,14 @@
 """Measures several forms of the same work against each other.
 
 Figures of two moments on one machine say little about each other: whatever else it does, how warm its caches are and
-what the allocator has grown to differ. So all forms are loaded first and then take turns, each round in the other
-direction, and a ratio is the median of the ratios within the rounds.
+what the allocator has grown to differ. So all forms are loaded first and then take turns, each round in another
+order, so that none always comes after the same other one, and a ratio is the median of the ratios within the rounds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from random import Random
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -26,10 +27,10 @@ class Form(NamedTuple):
 
 
 def measure_in_turns(measures: Mapping[str, Callable[[], Figures]], rounds: int) -> dict[str, list[Figures]]:
-    """What each form cost in each round. A round goes through all of them, every other one backwards."""
+    """What each form cost in each round. A round goes through all of them."""
     found: dict[str, list[Figures]] = {name: [] for name in measures}
     for number in range(rounds):
-        for name in list(measures) if number % 2 == 0 else reversed(measures):
+        for name in Random(number).sample(list(measures), len(measures)):
             found[name].append(measures[name]())
     return found
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.cost import cost_so_far
 from headrace.actions.serving import AgentServer, SchedulerServer, Server
-from headrace.agent import Agent, AgentOptions, Broker
+from headrace.agent import Agent, AgentOptions, Broker, MachineProcessors
 from headrace.clock import SystemClock
 from headrace.executor import InlineExecutor, LocalExecutor
 from headrace.scheduler import Scheduler
@@ -48,7 +48,9 @@ def _member(role: str, store: Store, folder: Path, slots: int) -> Server:
     broker = Broker(store)
     executor = LocalExecutor(broker, slots, contents=broker.content)
     inline, options = InlineExecutor(broker), AgentOptions(slots=slots)
-    return AgentServer(Agent(store, SystemClock(), executor, inline, folder / "logs", options), drain_seconds=0.0)
+    logs = folder / "logs"
+    agent = Agent(store, SystemClock(), executor, inline, logs, options, MachineProcessors())
+    return AgentServer(agent, drain_seconds=0.0)
 
 
 if __name__ == "__main__":

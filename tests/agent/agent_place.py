@@ -51,11 +51,12 @@ class Place:
 
         self.attempt_id = self.store.transact(work)
 
-    def agent(self, name="one", **options):
+    def agent(self, name="one", processors=None, **options):
         executor = SimulatedExecutor(self.clock, self._decide, SLOTS, {})
         self.executors.append(executor)
         chosen = AgentOptions(slots=SLOTS, name=name, lease_seconds=10_000.0, **options)
-        agent = Agent(self.store, self.clock, executor, InlineExecutor(Broker(self.store)), self.folder, chosen)
+        inline = InlineExecutor(Broker(self.store))
+        agent = Agent(self.store, self.clock, executor, inline, self.folder, chosen, processors)
         agent.start(renews_by_itself=False)
         return agent
 

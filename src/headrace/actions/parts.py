@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from headrace.actions.executors import local_executor
-from headrace.agent import Agent, AgentOptions, Broker
+from headrace.agent import Agent, AgentOptions, Broker, MachineProcessors
 from headrace.clock import SystemClock
 from headrace.definition import Isolation
 from headrace.executor import Executor, InlineExecutor, LocalExecutor
@@ -74,7 +74,8 @@ class Parts(msgspec.Struct, frozen=True):
             name=name,
         )
         inline = InlineExecutor(self.broker())
-        return Agent(self.store, self.clock, executor, inline, self.settings.logs_dir, options)
+        logs = self.settings.logs_dir
+        return Agent(self.store, self.clock, executor, inline, logs, options, MachineProcessors())
 
     def triggerer(self, *, attempt_id: int | None = None, name: str = "") -> Triggerer:
         """A triggerer, which costs next to nothing until there is a first trigger."""

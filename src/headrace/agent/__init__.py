@@ -6,5 +6,6 @@ It may import `store`, `state`, `executor`, `handoff`, `logs`, `processes`, `clo
 from headrace.agent.agent import Agent
 from headrace.agent.broker import Broker
 from headrace.agent.options import AgentOptions
+from headrace.agent.processors import MachineProcessors, Processors
 
-__all__ = ["Agent", "AgentOptions", "Broker"]
+__all__ = ["Agent", "AgentOptions", "Broker", "MachineProcessors", "Processors"]

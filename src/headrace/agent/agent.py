@@ -19,9 +19,11 @@ from headrace.agent.ahead import Ahead
 from headrace.agent.errands import Errands
 from headrace.agent.exchange import Exchange, Taker
 from headrace.agent.gathering import Gathering
+from headrace.agent.giving_way import MOMENT_SECONDS, GivingWay
 from headrace.agent.one_by_one import OneByOne
 from headrace.agent.options import AgentOptions
 from headrace.agent.placing import Placing
+from headrace.agent.processors import IdleProcessors, Processors
 from headrace.agent.registration import Registration
 from headrace.archives.folders import RevisionFolders
 from headrace.clock import Clock, to_micros
@@ -31,6 +33,7 @@ from headrace.executor.verdicts import not_begun
 from headrace.handoff import TaskRequest, TaskResult, is_errand
 from headrace.metrics import tick_ended, tick_failed
 from headrace.metrics.catalogue import (
+    AGENT_GIVES_WAY,
     AGENT_SLOTS,
     AGENT_SLOTS_USED,
     ERRANDS_ENDED,
@@ -42,6 +45,7 @@ from headrace.state import INLINE_QUEUE
 from headrace.store import (
     LeaseKeeper,
     News,
+    Pace,
     Report,
     Requests,
     Store,
@@ -49,6 +53,7 @@ from headrace.store import (
     follow_past,
     held_tasks,
     is_anything_waiting,
+    paces,
 )
 
 _log = logging.getLogger("headrace.agent")
@@ -68,7 +73,9 @@ class Agent:
         inline: Executor,
         logs_root: Path,
         options: AgentOptions,
+        processors: Processors | None = None,
     ) -> None:
+        """With `processors`, it leaves tasks to another agent of its machine that keeps those busy by itself."""
         self._store = store
         self._clock = clock
         self._executor = executor
@@ -88,6 +95,7 @@ class Agent:
         """What ran when the last lease was lost: while any of it lives, it must not be started a second time."""
         self._unreported: list[Report] = []
         self._ahead = Ahead(options.slots)
+        self._way = GivingWay(processors or IdleProcessors())
         self._must_look = threading.Event()
         self._must_look_for_inline = threading.Event()
         self._has_room = True
@@ -234,9 +242,12 @@ class Agent:
 
     def _next_look(self) -> float:
         """What frees a limit may be another agent's, which has other queues or no slot to take what waited for it."""
+        if self._way.is_on:
+            return self._way.seconds_left(self._seconds())
         return _HELD_UP_SECONDS if self._exchange.is_held_up and self._free_slots() else float("inf")
 
     def _commit_and_claim(self) -> int:
+        self._decide_whether_to_give_way()
         if self._must_look.is_set() and self._room() > 0:
             self._must_look.clear()
             self._errands.expect()
@@ -248,8 +259,9 @@ class Agent:
             self._stop_what_must_stop()
         if self._may_hold_unknown:
             self._hand_back_unknown()
-        if not self._unreported and self._others_were_faster():
+        if not self._unreported and (self._way.is_on or self._others_were_faster()):
             self._exchange.is_held_up = False
+            self._has_room = self._room() > 0
             return 0
         reports, began = self._unreported, time.perf_counter()
         committed, requests = self._store.transact(
@@ -271,6 +283,24 @@ class Agent:
         if self._exchange.has_nudged:
             self._follow_past()
         return len(reports)
+
+    def _decide_whether_to_give_way(self) -> None:
+        """An earlier agent of the same machine may do all that the machine can."""
+        was_on = self._way.is_on
+        if self._is_public and self._registration.earlier_neighbours:
+            self._way.look(self._seconds(), self._paces_of_neighbours)
+        else:
+            self._way.stop()
+        if was_on and not self._way.is_on:
+            self._look_again()
+        AGENT_GIVES_WAY.set(self._way.is_on)
+
+    def _paces_of_neighbours(self) -> Sequence[Pace]:
+        now = self._now()
+        since = now - round(MOMENT_SECONDS * 1_000_000)
+        queues = (INLINE_QUEUE, *self._options.queues)
+        with self._store.read() as tx:
+            return paces(tx, self._registration.earlier_neighbours, queues, since, now)
 
     def _others_were_faster(self) -> bool:
         """One question without a lock spares the transaction, for which all others would wait."""
@@ -300,11 +330,14 @@ class Agent:
         return committed
 
     def _taker(self, looks_for_inline: bool) -> Taker:
-        may_take = self._lease.is_safe and not self._is_draining and self._undead.isdisjoint(self._running)
+        is_able = self._lease.is_safe and not self._is_draining and self._undead.isdisjoint(self._running)
+        may_take = is_able and not self._way.is_on
         return Taker(self.id, self._attempts, may_take, self._free_slots(), self._room(), looks_for_inline)
 
     def _room(self) -> int:
         """How many tasks may be taken, with those ahead of a slot."""
+        if self._way.is_on:
+            return 0
         return self._free_slots() + self._ahead.room(self._executor.waiting())
 
     def _free_slots(self) -> int:

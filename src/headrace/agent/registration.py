@@ -14,6 +14,7 @@ from headrace.store import (
     Store,
     Transaction,
     Turn,
+    earlier_neighbours,
     extend_lease,
     find_turn,
     give_up_dead_neighbours,
@@ -41,7 +42,9 @@ class Registration:
         self._stopping_at: int | None = None
         self.id = 0
         self.turn = Turn()
-        """Among the agents, as it was when the lease was last renewed."""
+        """Among the agents, as it was when the lease was last renewed …"""
+        self.earlier_neighbours: tuple[int, ...] = ()
+        """… and those of them that were on this machine before it and serve the same queues."""
 
     @property
     def has_run_out(self) -> bool:
@@ -50,7 +53,7 @@ class Registration:
 
     def announce(self) -> None:
         """Be a new agent to all others."""
-        self.id, self.turn = self._store.transact(self._announce)
+        self.id, self.turn, self.earlier_neighbours = self._store.transact(self._announce)
         self._lease_until = self._now() + self._lease_micros
 
     def rescue(self) -> None:
@@ -69,7 +72,7 @@ class Registration:
         """Make the lease last longer. False: others were told that the agent is gone. Any thread may call it."""
         agent_id = self.id
         self._lease_until = self._now() + self._lease_micros
-        is_held, self.turn = self._store.transact(lambda tx: self._extend(tx, agent_id))
+        is_held, self.turn, self.earlier_neighbours = self._store.transact(lambda tx: self._extend(tx, agent_id))
         # It may have begun anew meanwhile.
         return is_held or agent_id != self.id
 
@@ -81,11 +84,11 @@ class Registration:
         """Tell all others that the agent is gone."""
         self._store.transact(lambda tx: resign(tx, self.id, self._now()))
 
-    def _extend(self, tx: Transaction, agent_id: int) -> tuple[bool, Turn]:
+    def _extend(self, tx: Transaction, agent_id: int) -> tuple[bool, Turn, tuple[int, ...]]:
         is_held = extend_lease(tx, agent_id, self._now(), self._lease_micros, self._stopping_at)
-        return is_held, find_turn(tx, "agent", agent_id, self._now())
+        return is_held, find_turn(tx, "agent", agent_id, self._now()), earlier_neighbours(tx, agent_id)
 
-    def _announce(self, tx: Transaction) -> tuple[int, Turn]:
+    def _announce(self, tx: Transaction) -> tuple[int, Turn, tuple[int, ...]]:
         give_up_dead_neighbours(tx, self._now())
         agent_id = register(
             tx,
@@ -99,7 +102,7 @@ class Registration:
             lease_micros=self._lease_micros,
             stopping_at=self._stopping_at,
         )
-        return agent_id, find_turn(tx, "agent", agent_id, self._now())
+        return agent_id, find_turn(tx, "agent", agent_id, self._now()), earlier_neighbours(tx, agent_id)
 
     def _now(self) -> int:
         return to_micros(self._clock.now())

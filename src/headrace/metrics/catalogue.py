@@ -31,6 +31,9 @@ STALE_RESULTS = Counter("headrace_stale_results_total", "Results that bounced of
 ERRANDS_ENDED = Counter("headrace_errands_ended_total", "Callbacks and other errands that were run.", ("outcome",))
 AGENT_SLOTS = Gauge("headrace_agent_slots", "Tasks and errands that this agent may run at the same time.")
 AGENT_SLOTS_USED = Gauge("headrace_agent_slots_used", "Tasks and errands that this agent runs.")
+AGENT_GIVES_WAY = Gauge(
+    "headrace_agent_gives_way", "1 while it leaves tasks to another agent of its machine that keeps that busy, else 0."
+)
 RESULTS_WAITING = Gauge("headrace_agent_results_waiting", "Results that are not committed yet.")
 
 # ---- leases ------------------------------------------------------------------------------------------------------

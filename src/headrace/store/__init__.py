@@ -123,6 +123,7 @@ from headrace.store.neighbours import (
 )
 from headrace.store.new_runs import NewRun, add_attempt, create_run, create_runs
 from headrace.store.news import News
+from headrace.store.pace import Pace, earlier_neighbours, paces
 from headrace.store.partitions import (
     PartitionEvent,
     PendingPartition,
@@ -334,6 +335,7 @@ __all__ = [
     "Occupation",
     "Outlook",
     "Overdue",
+    "Pace",
     "PartitionEvent",
     "PendingPartition",
     "PoolRow",
@@ -401,6 +403,7 @@ __all__ = [
     "delete_schedule",
     "delete_values",
     "disable_schedule",
+    "earlier_neighbours",
     "emit_events",
     "emit_watched",
     "enable_schedule",
@@ -501,6 +504,7 @@ __all__ = [
     "old_attempts",
     "old_runs",
     "open_question",
+    "paces",
     "past_of",
     "pending_partitions",
     "previous_attempt_with_task",

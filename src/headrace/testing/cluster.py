@@ -34,7 +34,15 @@ from headrace.testing.nodes import LEASE_SECONDS, START, Node, equip_agent, equi
 from headrace.testing.quiet_check import QuietCheck
 from headrace.testing.random_workflows import POOLS
 from headrace.testing.recounting import Violation
-from headrace.testing.simulated_faults import Away, Crash, Execution, Moment, NodeStore, SkewedClock
+from headrace.testing.simulated_faults import (
+    Away,
+    Crash,
+    Execution,
+    Moment,
+    NodeStore,
+    SimulatedProcessors,
+    SkewedClock,
+)
 from headrace.testing.simulated_triggers import Told
 from headrace.testing.trigger_check import TriggerCheck
 from headrace.testing.wake_check import WakeCheck
@@ -102,7 +110,8 @@ class Cluster:
 
     def _agent(self) -> Node:
         node = self._node("agent")
-        equip_agent(node, self.random.randint(1, 4), self.clock, self._endings, self.executions)
+        processors = SimulatedProcessors(Random(self.random.getrandbits(32)))
+        equip_agent(node, self.random.randint(1, 4), self.clock, self._endings, self.executions, processors)
         return node
 
     def _scheduler(self) -> Node:

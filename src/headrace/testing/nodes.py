@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
-from headrace.agent import Agent, AgentOptions, Broker
+from headrace.agent import Agent, AgentOptions, Broker, Processors
 from headrace.clock import Clock
 from headrace.executor import InlineExecutor
 from headrace.executor.loop import Loop
@@ -47,7 +47,12 @@ class Node:
 
 
 def equip_agent(
-    node: Node, slots: int, clock: Clock, decide: Decide, executions: dict[tuple[int, int], Execution]
+    node: Node,
+    slots: int,
+    clock: Clock,
+    decide: Decide,
+    executions: dict[tuple[int, int], Execution],
+    processors: Processors,
 ) -> None:
     """Make a node an agent. Tries take true time, whatever the node's own clock says."""
     node.executor = SimulatedExecutor(clock, decide, slots, executions)
@@ -56,7 +61,7 @@ def equip_agent(
         slots=slots, lease_seconds=LEASE_SECONDS, name=node.name, retry_seconds=0.0, gather_seconds=0.0
     )
     inline = InlineExecutor(Broker(node.store))
-    node.agent = Agent(node.store, node.clock, node.executor, inline, _LOGS, options)
+    node.agent = Agent(node.store, node.clock, node.executor, inline, _LOGS, options, processors)
 
 
 def equip_scheduler(node: Node) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from random import Random
 from typing import Literal, TypeVar
 
 from headrace.clock import Clock
@@ -107,6 +108,20 @@ class SkewedClock:
 
     def now(self) -> datetime:
         return self._true.now() + self._offset
+
+
+class SimulatedProcessors:
+    """Busy or idle by chance, and for a while."""
+
+    count = 2
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        self._is_busy = False
+
+    def idle_share(self) -> float:
+        self._is_busy = self._is_busy != (self._random.random() < 0.3)
+        return 0.0 if self._is_busy else 1.0
 
 
 @dataclass

@@ -31,7 +31,7 @@ _WAVE_SECONDS = 5.0
 
 @dataclass
 class Arena:
-    """Each member lives on a host of its own, so that only its silence tells that it is gone."""
+    """Each member lives on a host of its own, so that only its silence tells it is gone; or all on one machine."""
 
     cluster: Cluster
     load: Load
@@ -44,6 +44,7 @@ class Arena:
     """How many of each kind there are."""
     behind_proxy: Member | None = None
     """The agent that reaches the database by way of the proxy."""
+    is_one_machine: bool = False
     _strange: set[str] = field(default_factory=set)
     _hosts: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -105,7 +106,8 @@ class Arena:
             "agent": ("--drain-seconds", str(DRAIN_SECONDS)),
         }.get(kind, ())
         is_strange = not any(member.name in self._strange for member in self.cluster.running(kind))
-        environment = {"HARNESS_HOST": f"host-{next(self._hosts)}", **(self.environment if is_strange else {})}
+        host = {} if self.is_one_machine else {"HARNESS_HOST": f"host-{next(self._hosts)}"}
+        environment = {**host, **(self.environment if is_strange else {})}
         is_proxied = kind == "agent" and not (self.behind_proxy and self.behind_proxy.is_running)
         if self.proxy is not None and is_proxied:
             environment["HEADRACE_STORE"] = self.proxy.url
@@ -124,11 +126,13 @@ def open_arena(
     ticks: int = 5,
     size: Mapping[str, int] = SIZE,
     server: PostgresServer | None = None,
+    is_one_machine: bool = False,
     **settings: str,
 ) -> Iterator[Arena]:
     """A cluster on PostgreSQL (`postgres`) or on a file (`sqlite`), of which nothing is left.
 
     `environment` is for one member of each kind, `settings` are for all of them; without a `server` it gets its own.
+    On one machine members know of each other that they are neighbours, and no network is between them and the database.
     """
     with ExitStack() as opened:
         folder = _passing_folder(opened)
@@ -137,10 +141,11 @@ def open_arena(
         if store == "postgres":
             server = server or opened.enter_context(PostgresServer())
             url = server.new_database()
-            proxy = opened.enter_context(Proxy(url))
+            proxy = None if is_one_machine else opened.enter_context(Proxy(url))
         load = Load(folder / "load", task_seconds=task_seconds, ticks=ticks)
         cluster = _cluster(opened, folder, url, load, **settings)
-        arena = Arena(cluster, load, server if store == "postgres" else None, proxy, environment or {}, size)
+        own_server = server if store == "postgres" else None
+        arena = Arena(cluster, load, own_server, proxy, environment or {}, size, is_one_machine=is_one_machine)
         arena.start()
         yield arena
 

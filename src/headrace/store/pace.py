@@ -1,0 +1,59 @@
+"""How agents of one machine keep up with their tasks, for those of their neighbours that may leave tasks to them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from headrace.store.database import Transaction
+from headrace.store.sql import Sql
+
+EARLIER = Sql(
+    """
+    SELECT other.id FROM agent AS other JOIN agent AS own ON own.id = :id
+    WHERE other.kind = 'agent' AND NOT other.is_lost AND other.id < own.id
+      AND other.place = own.place AND other.queues = own.queues
+    ORDER BY other.id
+    """
+)
+PACE = Sql(
+    """
+    SELECT agent.slots,
+           (SELECT count(*) FROM task WHERE task.agent_id = agent.id
+            AND task.state IN ('queued', 'running', 'restarting') AND task.queued_at < :since),
+           (SELECT count(*) FROM task WHERE task.agent_id = agent.id
+            AND task.state IN ('queued', 'running', 'restarting') AND task.queued_at >= :since),
+           EXISTS (SELECT 1 FROM task WHERE state = 'scheduled' AND queue IN :queues[] AND scheduled_at < :since)
+           OR EXISTS (SELECT 1 FROM errand WHERE state = 'waiting' AND queue IN :queues[]
+                      AND coalesce(due_at, created_at) < :since)
+    FROM agent
+    WHERE agent.id IN :ids[] AND NOT agent.is_lost AND agent.stopping_at IS NULL AND agent.lease_until >= :now
+    """
+)
+
+
+class Pace(NamedTuple):
+    """What an agent has done within the last moment."""
+
+    slots: int
+    old: int
+    """So many of its tasks were taken before, and …"""
+    new: int
+    """… so many since."""
+    is_work_left: bool
+    """Whether something is ready since before and nobody has taken it; a limit may be the reason."""
+
+    def keeps_up(self, slots: int) -> bool:
+        """Whether it has so many slots for short tasks, and takes what is there."""
+        return self.slots - self.old >= slots and (self.new > 0 or not self.is_work_left)
+
+
+def earlier_neighbours(tx: Transaction, agent_id: int) -> tuple[int, ...]:
+    """The agents of the same place and the same queues that were there before this one."""
+    return tuple(row[0] for row in tx.run(EARLIER, {"id": agent_id}))
+
+
+def paces(tx: Transaction, agent_ids: Collection[int], queues: Sequence[str], since: int, now: int) -> list[Pace]:
+    """Of those of these agents that work. The moment that is looked at began at `since`."""
+    parameters = {"ids": list(agent_ids), "queues": list(queues), "since": since, "now": now}
+    return [Pace(slots, old, new, bool(is_left)) for slots, old, new, is_left in tx.run(PACE, parameters)]

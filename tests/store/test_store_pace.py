@@ -1,0 +1,105 @@
+"""What an agent is told of those that were on its machine before it: whether they keep up with their tasks."""
+
+from __future__ import annotations
+
+from store_bench import SECOND, flow, node
+
+from headrace.handoff import RUN_ENDED, Errand
+from headrace.store import (
+    NewErrand,
+    Pace,
+    earlier_neighbours,
+    expire_leases,
+    extend_lease,
+    paces,
+    register,
+    resign,
+    send_errands,
+)
+
+MOMENT = SECOND // 10
+
+
+def enter(bench, kind="agent", place="here", queues=("default",)) -> int:
+    return bench.store.transact(
+        lambda tx: register(
+            tx, kind=kind, name="n", place=place, pid=1, slots=8, queues=queues, now=bench.now, lease_micros=SECOND
+        )
+    )
+
+
+def neighbours(bench, agent_id):
+    with bench.store.read() as tx:
+        return earlier_neighbours(tx, agent_id)
+
+
+def pace(bench, *agent_ids, queues=("default",)):
+    with bench.store.read() as tx:
+        return paces(tx, agent_ids, queues, bench.now - MOMENT, bench.now)
+
+
+def test_earlier_neighbours_share_the_machine_and_the_queues(bench):
+    first = enter(bench)
+    enter(bench, kind="scheduler")
+    enter(bench, place="there")
+    enter(bench, queues=("gpu",))
+    second, third = enter(bench), enter(bench)
+    assert neighbours(bench, first) == ()
+    assert neighbours(bench, second) == (first,)
+    assert neighbours(bench, third) == (first, second)
+    bench.store.transact(lambda tx: resign(tx, first, bench.now))
+    assert neighbours(bench, third) == (second,)
+
+
+def test_tasks_that_were_taken_within_the_moment_are_told_apart(bench):
+    agent_id = enter(bench)
+    bench.start(flow(*(node(key) for key in "abcde")))
+    first, *_ = bench.claim(agent_id, limit=3)
+    bench.now += MOMENT + 1
+    bench.end(first)
+    bench.claim(agent_id, limit=1)
+    assert pace(bench, agent_id) == [Pace(slots=8, old=2, new=1, is_work_left=True)]
+
+
+def test_what_became_ready_a_moment_ago_is_not_left_yet(bench):
+    agent_id = enter(bench)
+    bench.start(flow(node("a"), node("b", queue="gpu")))
+    assert pace(bench, agent_id) == [Pace(8, 0, 0, is_work_left=False)]
+    bench.now += MOMENT + 1
+    assert pace(bench, agent_id)[0].is_work_left
+    bench.claim(agent_id)
+    assert not pace(bench, agent_id)[0].is_work_left
+    assert pace(bench, agent_id, queues=("inline", "gpu"))[0].is_work_left
+
+
+def test_errands_count_as_work_when_they_are_due(bench):
+    agent_id = enter(bench)
+    attempt_id = bench.start(flow(node("a")))
+    bench.claim(agent_id)
+    soon = NewErrand(attempt_id, Errand(kind=RUN_ENDED, payload={}), due_at=bench.now + MOMENT)
+    bench.store.transact(lambda tx: send_errands(tx, [soon], bench.now))
+    bench.now += MOMENT + 1
+    assert not pace(bench, agent_id)[0].is_work_left
+    bench.now += MOMENT
+    assert pace(bench, agent_id)[0].is_work_left
+
+
+def test_who_is_gone_or_stops_or_is_silent_is_not_told_of(bench):
+    gone, stopping, silent, there = (enter(bench) for _ in range(4))
+    bench.now += SECOND // 2
+    bench.store.transact(lambda tx: resign(tx, gone, bench.now))
+    bench.store.transact(lambda tx: extend_lease(tx, stopping, bench.now, SECOND, stopping_at=bench.now))
+    bench.store.transact(lambda tx: extend_lease(tx, there, bench.now, SECOND))
+    assert len(pace(bench, gone, stopping, silent, there)) == 2
+    bench.now += SECOND // 2 + 1
+    assert len(pace(bench, gone, stopping, silent, there)) == 1
+    bench.store.transact(lambda tx: expire_leases(tx, bench.now))
+    assert len(pace(bench, gone, stopping, silent, there)) == 1
+
+
+def test_one_keeps_up_that_has_slots_for_short_tasks_and_takes_what_is_there():
+    assert Pace(8, old=6, new=1, is_work_left=True).keeps_up(2)
+    assert not Pace(8, old=7, new=1, is_work_left=True).keeps_up(2)
+    assert not Pace(8, old=0, new=0, is_work_left=True).keeps_up(2)
+    assert Pace(8, old=0, new=0, is_work_left=False).keeps_up(8)
+    assert not Pace(8, old=0, new=0, is_work_left=False).keeps_up(9)
