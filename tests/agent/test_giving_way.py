@@ -80,6 +80,25 @@ def test_who_gave_way_in_vain_takes_part_for_a_while():
     assert way.is_on
 
 
+def test_who_has_left_tasks_to_one_that_is_frozen_takes_part_for_a_while():
+    way = GivingWay(Processors())
+    way.look(0.0, lambda: [RESTS])
+    way.look(1.0, lambda: [IS_STUCK])
+    way.look(1.0 + IN_VAIN_SECONDS - 0.01, lambda: [RESTS])
+    assert not way.is_on
+    way.look(1.0 + IN_VAIN_SECONDS, lambda: [RESTS])
+    assert way.is_on
+
+
+def test_one_gives_way_again_as_soon_as_long_tasks_have_ended():
+    way = GivingWay(Processors())
+    way.look(0.0, lambda: [WORKS])
+    way.look(1.0, lambda: [IS_FULL])
+    assert not way.is_on
+    way.look(1.0 + LOOK_SECONDS, lambda: [WORKS])
+    assert way.is_on
+
+
 def test_that_the_work_has_ended_does_not_mean_in_vain():
     processors = Processors()
     way = GivingWay(processors)

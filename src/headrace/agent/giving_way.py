@@ -19,7 +19,7 @@ LOOK_SECONDS = 0.03
 MOMENT_SECONDS = 0.1
 """So long tasks are left to others before that is looked at again. Those that take longer are no short ones."""
 IN_VAIN_SECONDS = 2.0
-"""How long to take part, once to give way has left the processors idle, before it is tried again."""
+"""How long to take part, once to give way has left processors idle or tasks lying, before it is tried again."""
 
 
 class GivingWay:
@@ -37,8 +37,8 @@ class GivingWay:
             return
         is_busy = self._processors.idle_share() < BUSY_SHARE
         others = ask() if is_busy or self.is_on else ()
-        was_in_vain = self.is_on and not is_busy and any(one.new for one in others)
-        self.is_on = is_busy and any(one.keeps_up(self._processors.count) for one in others)
+        was_on, self.is_on = self.is_on, is_busy and any(one.keeps_up(self._processors.count) for one in others)
+        was_in_vain = was_on and not self.is_on and _are_too_slow(others, is_busy)
         self._next_at = now + (MOMENT_SECONDS if self.is_on else IN_VAIN_SECONDS if was_in_vain else LOOK_SECONDS)
 
     def stop(self) -> None:
@@ -48,3 +48,9 @@ class GivingWay:
     def seconds_left(self, now: float) -> float:
         """Until it is looked at again whether to give way."""
         return max(0.0, self._next_at - now) if self.is_on else float("inf")
+
+
+def _are_too_slow(others: Sequence[Pace], is_busy: bool) -> bool:
+    """Whether they did less than there was to do; otherwise it was done, or they have long tasks now."""
+    do_something = any(one.new for one in others)
+    return not do_something if is_busy else do_something
