@@ -67,6 +67,17 @@ def test_while_there_is_enough_for_all_nobody_is_asked():
     assert not way.is_on
 
 
+def test_work_that_has_just_begun_does_not_mean_in_vain():
+    processors = Processors()
+    way = GivingWay(processors)
+    way.look(0.0, lambda: [RESTS])
+    processors.share = 0.4
+    way.look(1.0, lambda: [WORKS])
+    processors.share = 0.0
+    way.look(1.0 + LOOK_SECONDS, lambda: [WORKS])
+    assert way.is_on
+
+
 def test_who_gave_way_in_vain_takes_part_for_a_while():
     processors = Processors()
     way = GivingWay(processors)
@@ -97,6 +108,27 @@ def test_one_gives_way_again_as_soon_as_long_tasks_have_ended():
     assert not way.is_on
     way.look(1.0 + LOOK_SECONDS, lambda: [WORKS])
     assert way.is_on
+
+
+def test_while_nobody_has_anything_to_do_it_is_not_looked_at_before_the_next_news():
+    way = GivingWay(Processors())
+    way.hear()
+    way.look(0.0, lambda: [RESTS])
+    assert way.seconds_left(0.0) == pytest.approx(MOMENT_SECONDS), "what the news are of may be left"
+    way.look(1.0, lambda: [RESTS])
+    assert way.is_on
+    assert way.seconds_left(1.0) == float("inf")
+    way.hear()
+    assert way.seconds_left(1.05) == pytest.approx(MOMENT_SECONDS - 0.05)
+    way.look(2.0, lambda: [RESTS])
+    way.look(3.0, lambda: [WORKS])
+    assert way.seconds_left(3.0) == pytest.approx(MOMENT_SECONDS)
+
+
+def test_news_that_come_while_others_are_asked_are_not_missed():
+    way = GivingWay(Processors())
+    way.look(0.0, lambda: way.hear() or [RESTS])
+    assert way.seconds_left(0.0) == pytest.approx(MOMENT_SECONDS)
 
 
 def test_that_the_work_has_ended_does_not_mean_in_vain():

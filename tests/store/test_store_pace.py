@@ -97,9 +97,8 @@ def test_who_is_gone_or_stops_or_is_silent_is_not_told_of(bench):
     assert len(pace(bench, gone, stopping, silent, there)) == 1
 
 
-def test_one_keeps_up_that_has_slots_for_short_tasks_and_takes_what_is_there():
-    assert Pace(8, old=6, new=1, is_work_left=True).keeps_up(2)
-    assert not Pace(8, old=7, new=1, is_work_left=True).keeps_up(2)
-    assert not Pace(8, old=0, new=0, is_work_left=True).keeps_up(2)
-    assert Pace(8, old=0, new=0, is_work_left=False).keeps_up(8)
-    assert not Pace(8, old=0, new=0, is_work_left=False).keeps_up(9)
+def test_slots_with_old_tasks_are_none_for_short_ones_and_who_takes_nothing_leaves_what_is_there():
+    assert Pace(8, old=6, new=1, is_work_left=True).short_slots == 2
+    assert not Pace(8, old=6, new=1, is_work_left=True).leaves_work
+    assert not Pace(8, old=0, new=0, is_work_left=False).leaves_work
+    assert Pace(8, old=1, new=0, is_work_left=True).leaves_work

@@ -152,7 +152,8 @@ class Agent:
     def _look(self) -> None:
         """There are tasks for a free slot. Without one, the next result is soon enough to look for them."""
         self._must_look.set()
-        if self._has_room:
+        self._way.hear()
+        if self._has_room or self._way.is_on:
             self._executor.wake()
 
     def _wait_for_turn(self, told: Told) -> float:
@@ -167,6 +168,7 @@ class Agent:
 
     def _look_for_inline(self) -> None:
         self._must_look_for_inline.set()
+        self._way.hear()
         self._executor.wake()
 
     def serve(self, attempt_id: int) -> None:

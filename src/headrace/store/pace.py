@@ -43,9 +43,15 @@ class Pace(NamedTuple):
     is_work_left: bool
     """Whether something is ready since before and nobody has taken it; a limit may be the reason."""
 
-    def keeps_up(self, slots: int) -> bool:
-        """Whether it has so many slots for short tasks, and takes what is there."""
-        return self.slots - self.old >= slots and (self.new > 0 or not self.is_work_left)
+    @property
+    def short_slots(self) -> int:
+        """How many slots it has for short tasks."""
+        return self.slots - self.old
+
+    @property
+    def leaves_work(self) -> bool:
+        """Whether it takes nothing although something is there."""
+        return self.is_work_left and self.new == 0
 
 
 def earlier_neighbours(tx: Transaction, agent_id: int) -> tuple[int, ...]:
