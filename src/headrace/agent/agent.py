@@ -159,6 +159,8 @@ class Agent:
     def _wait_for_turn(self, told: Told) -> float:
         if not self._is_public:
             return 0.0
+        if self._way.is_on:
+            return MOMENT_SECONDS
         return self._registration.turn.seconds_until_look(told, self._options.slots)
 
     @property

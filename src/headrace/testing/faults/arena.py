@@ -132,7 +132,8 @@ def open_arena(
     """A cluster on PostgreSQL (`postgres`) or on a file (`sqlite`), of which nothing is left.
 
     `environment` is for one member of each kind, `settings` are for all of them; without a `server` it gets its own.
-    On one machine members know of each other that they are neighbours, and no network is between them and the database.
+    On one machine members know of each other that they are neighbours, no network is between them and the database, and
+    what is not in `settings` is as it is by default.
     """
     with ExitStack() as opened:
         folder = _passing_folder(opened)
@@ -143,7 +144,9 @@ def open_arena(
             url = server.new_database()
             proxy = None if is_one_machine else opened.enter_context(Proxy(url))
         load = Load(folder / "load", task_seconds=task_seconds, ticks=ticks)
-        cluster = _cluster(opened, folder, url, load, **settings)
+        chosen = settings if is_one_machine else {**FAST, **QUICK_SETTINGS, **settings}
+        cluster = Cluster(folder / "home", url, {**load.settings, **chosen}, without=FAST)
+        opened.callback(cluster.close)
         own_server = server if store == "postgres" else None
         arena = Arena(cluster, load, own_server, proxy, environment or {}, size, is_one_machine=is_one_machine)
         arena.start()

@@ -76,7 +76,7 @@ def contestant(name: str, size: Mapping[str, int], slots: int, task_seconds: flo
 def main(arguments: Sequence[str] | None = None) -> int:
     """0: two of each do as much as one of each whose agent has the same settings, and nothing was lost."""
     parser = argparse.ArgumentParser(prog="python -m headrace.testing.faults.throughput", description=__doc__)
-    parser.add_argument("--waves", type=int, default=30, help="how many runs of each workflow a round has")
+    parser.add_argument("--waves", type=int, default=60, help="how many runs of each workflow a round has")
     parser.add_argument("--rounds", type=int, default=9, help="how often they take turns; the one in the middle counts")
     parser.add_argument(
         "--task-seconds",
