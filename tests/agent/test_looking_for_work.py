@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from agent_place import LONG, SLOTS
 
-from headrace.store import News, Told, Turn
+from headrace.store import News, Told
 
 
 def noticed(place, monkeypatch) -> list[str]:
@@ -113,6 +113,6 @@ def test_an_agent_for_one_run_does_not_leave_it_to_others(place):
     place.start_run("a")
     place.agent("other")
     own = place.agent(attempt_id=place.attempt_id)
-    assert own._registration.turn == Turn(1, 2)
+    assert own._registration.turn.of == 2
     assert own._wait_for_turn(Told(1, 0)) == 0.0
     assert place.agent("third")._wait_for_turn(Told(1, 0)) > 0.0

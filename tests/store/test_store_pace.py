@@ -8,7 +8,6 @@ from headrace.handoff import RUN_ENDED, Errand
 from headrace.store import (
     NewErrand,
     Pace,
-    earlier_neighbours,
     expire_leases,
     extend_lease,
     paces,
@@ -28,27 +27,9 @@ def enter(bench, kind="agent", place="here", queues=("default",)) -> int:
     )
 
 
-def neighbours(bench, agent_id):
-    with bench.store.read() as tx:
-        return earlier_neighbours(tx, agent_id)
-
-
 def pace(bench, *agent_ids, queues=("default",)):
     with bench.store.read() as tx:
         return paces(tx, agent_ids, queues, bench.now - MOMENT, bench.now)
-
-
-def test_earlier_neighbours_share_the_machine_and_the_queues(bench):
-    first = enter(bench)
-    enter(bench, kind="scheduler")
-    enter(bench, place="there")
-    enter(bench, queues=("gpu",))
-    second, third = enter(bench), enter(bench)
-    assert neighbours(bench, first) == ()
-    assert neighbours(bench, second) == (first,)
-    assert neighbours(bench, third) == (first, second)
-    bench.store.transact(lambda tx: resign(tx, first, bench.now))
-    assert neighbours(bench, third) == (second,)
 
 
 def test_tasks_that_were_taken_within_the_moment_are_told_apart(bench):

@@ -11,8 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headrace.clock import to_micros
-from headrace.store import News, Store, Told, Turn, extend_lease, find_turn, give_up, register
-from headrace.store.turns import LAST_SECONDS, STEP_SECONDS
+from headrace.store import (
+    AgentTurn,
+    News,
+    Store,
+    Told,
+    Turn,
+    extend_lease,
+    find_agent_turn,
+    find_turn,
+    give_up,
+    register,
+)
+from headrace.store.turns import LAST_SECONDS, STEP_SECONDS, agent_turn
 from headrace.testing.nodes import START
 
 NOW = to_micros(START)
@@ -28,23 +39,47 @@ def store(prepared_url):
     store.dispose()
 
 
-def enter(store, kind="agent", now=NOW) -> int:
+def enter(store, kind="scheduler", now=NOW, place="here", queues=("default",)) -> int:
     return store.transact(
         lambda tx: register(
-            tx, kind=kind, name="n", place="here", pid=1, slots=1, queues=("default",), now=now, lease_micros=LEASE
+            tx, kind=kind, name="n", place=place, pid=1, slots=1, queues=queues, now=now, lease_micros=LEASE
         )
     )
 
 
-def turn_of(store, agent_id, kind="agent", now=NOW) -> Turn:
-    return store.transact(lambda tx: find_turn(tx, kind, agent_id, now))
+def turn_of(store, scheduler_id, now=NOW) -> Turn:
+    return store.transact(lambda tx: find_turn(tx, "scheduler", scheduler_id, now))
+
+
+def agent_turn_of(store, agent_id) -> AgentTurn:
+    return store.transact(lambda tx: find_agent_turn(tx, agent_id, NOW))
+
+
+def on_machines(*agents_of_each: int) -> list[AgentTurn]:
+    """The turns of so many agents on each of some machines; they were started on one machine after the other."""
+    machines = [f"m{number}" for number, agents in enumerate(agents_of_each) for _ in range(agents)]
+    agents = [(100 + number, machine, "[]") for number, machine in enumerate(machines)]
+    return [agent_turn(agent_id, agents) for agent_id, _, _ in agents]
 
 
 def test_processes_of_a_kind_are_in_one_order(store):
-    agents = [enter(store) for _ in range(3)]
-    scheduler = enter(store, "scheduler")
-    assert [turn_of(store, one) for one in agents] == [Turn(0, 3), Turn(1, 3), Turn(2, 3)]
-    assert turn_of(store, scheduler, "scheduler") == Turn(0, 1)
+    schedulers = [enter(store) for _ in range(3)]
+    agent = enter(store, "agent")
+    assert [turn_of(store, one) for one in schedulers] == [Turn(0, 3), Turn(1, 3), Turn(2, 3)]
+    assert agent_turn_of(store, agent) == AgentTurn()
+
+
+def test_agents_of_one_machine_are_in_order_and_machines_take_turns(store):
+    first, other = enter(store, "agent"), enter(store, "agent", place="there")
+    gone = enter(store, "agent")
+    second = enter(store, "agent")
+    gpu = enter(store, "agent", queues=("gpu",))
+    store.transact(lambda tx: give_up(tx, gone, NOW))
+    assert agent_turn_of(store, first) == AgentTurn((), before=0, place=0, peers=3, of=4)
+    assert agent_turn_of(store, other) == AgentTurn((), before=0, place=1, peers=3, of=4)
+    assert agent_turn_of(store, gpu) == AgentTurn((), before=0, place=2, peers=3, of=4)
+    assert agent_turn_of(store, second) == AgentTurn((first,), before=3, place=0, peers=1, of=4)
+    assert agent_turn_of(store, gone) == AgentTurn(of=5)
 
 
 def test_those_who_are_gone_or_stop_or_are_silent_have_no_turn(store):
@@ -63,27 +98,38 @@ def test_who_was_given_up_and_does_not_know_it_is_not_alone(store):
     assert turn_of(store, other) == Turn(0, 1)
 
 
-@given(st.integers(1, 60), st.integers(1, 300), st.integers(1, 32), st.integers(0, 1 << 16))
-def test_as_many_look_at_once_as_the_tasks_need_and_all_within_a_moment(agents, tasks, slots, number):
-    waits = [Turn(place, agents).seconds_until_look(Told(tasks, number), slots) for place in range(agents)]
+@given(
+    st.lists(st.integers(1, 5), min_size=1, max_size=15),
+    st.integers(1, 300),
+    st.integers(1, 32),
+    st.integers(0, 1 << 16),
+)
+def test_as_many_look_at_once_as_the_tasks_need_and_all_within_a_moment(machines, tasks, slots, number):
+    waits = [turn.seconds_until_look(Told(tasks, number), slots) for turn in on_machines(*machines)]
     needed = -(-tasks // slots)
-    assert sum(wait == 0 for wait in waits) == min(agents, needed)
+    assert sum(wait == 0 for wait in waits) == min(len(waits), needed)
     assert max(waits) < LAST_SECONDS
     later = sorted(wait for wait in waits if wait > 0)
     assert len(set(later)) == len(later), "each of the others has a turn of its own"
 
 
 def test_what_nobody_counted_is_looked_for_by_all():
-    assert {Turn(place, 5).seconds_until_look(Told(None, 3), 8) for place in range(5)} == {0.0}
+    assert {turn.seconds_until_look(Told(None, 3), 8) for turn in on_machines(3, 2)} == {0.0}
 
 
-def test_another_one_is_first_each_time():
-    first = {place for number in range(5) for place in range(5) if not wait(Turn(place, 5), number)}
-    assert first == set(range(5))
-    assert wait(Turn(1, 2), 0) == STEP_SECONDS
+def test_another_machine_is_first_each_time_and_on_it_the_earliest_agent():
+    turns = on_machines(2, 1, 3)
+    first = [[place for place, turn in enumerate(turns) if not wait(turn, number)] for number in range(3)]
+    assert sorted(first) == [[0], [2], [3]]
 
 
-def wait(turn: Turn, number: int) -> float:
+def test_on_one_machine_the_later_agent_always_waits():
+    earlier, later = on_machines(2)
+    assert [wait(earlier, number) for number in (0, 1)] == [0.0, 0.0]
+    assert [wait(later, number) for number in (0, 1)] == [STEP_SECONDS, STEP_SECONDS]
+
+
+def wait(turn: AgentTurn, number: int) -> float:
     return turn.seconds_until_look(Told(1, number), 8)
 
 

@@ -291,7 +291,7 @@ class Agent:
     def _decide_whether_to_give_way(self) -> None:
         """An earlier agent of the same machine may do all that the machine can."""
         was_on = self._way.is_on
-        if self._is_public and self._registration.earlier_neighbours:
+        if self._is_public and self._registration.turn.neighbours:
             self._way.look(self._seconds(), self._paces_of_neighbours)
         else:
             self._way.stop()
@@ -304,7 +304,7 @@ class Agent:
         since = now - round(MOMENT_SECONDS * 1_000_000)
         queues = (INLINE_QUEUE, *self._options.queues)
         with self._store.read() as tx:
-            return paces(tx, self._registration.earlier_neighbours, queues, since, now)
+            return paces(tx, self._registration.turn.neighbours, queues, since, now)
 
     def _others_were_faster(self) -> bool:
         """One question without a lock spares the transaction, for which all others would wait."""

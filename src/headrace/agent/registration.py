@@ -11,12 +11,11 @@ from headrace.clock import Clock, to_micros
 from headrace.errors import StoreError
 from headrace.processes import place
 from headrace.store import (
+    AgentTurn,
     Store,
     Transaction,
-    Turn,
-    earlier_neighbours,
     extend_lease,
-    find_turn,
+    find_agent_turn,
     give_up_dead_neighbours,
     register,
     rescue_everything,
@@ -41,10 +40,8 @@ class Registration:
         self._lease_until = 0
         self._stopping_at: int | None = None
         self.id = 0
-        self.turn = Turn()
-        """Among the agents, as it was when the lease was last renewed …"""
-        self.earlier_neighbours: tuple[int, ...] = ()
-        """… and those of them that were on this machine before it and serve the same queues."""
+        self.turn = AgentTurn()
+        """As it was when the lease was last renewed."""
 
     @property
     def has_run_out(self) -> bool:
@@ -53,7 +50,7 @@ class Registration:
 
     def announce(self) -> None:
         """Be a new agent to all others."""
-        self.id, self.turn, self.earlier_neighbours = self._store.transact(self._announce)
+        self.id, self.turn = self._store.transact(self._announce)
         self._lease_until = self._now() + self._lease_micros
 
     def rescue(self) -> None:
@@ -72,7 +69,7 @@ class Registration:
         """Make the lease last longer. False: others were told that the agent is gone. Any thread may call it."""
         agent_id = self.id
         self._lease_until = self._now() + self._lease_micros
-        is_held, self.turn, self.earlier_neighbours = self._store.transact(lambda tx: self._extend(tx, agent_id))
+        is_held, self.turn = self._store.transact(lambda tx: self._extend(tx, agent_id))
         # It may have begun anew meanwhile.
         return is_held or agent_id != self.id
 
@@ -84,11 +81,11 @@ class Registration:
         """Tell all others that the agent is gone."""
         self._store.transact(lambda tx: resign(tx, self.id, self._now()))
 
-    def _extend(self, tx: Transaction, agent_id: int) -> tuple[bool, Turn, tuple[int, ...]]:
+    def _extend(self, tx: Transaction, agent_id: int) -> tuple[bool, AgentTurn]:
         is_held = extend_lease(tx, agent_id, self._now(), self._lease_micros, self._stopping_at)
-        return is_held, find_turn(tx, "agent", agent_id, self._now()), earlier_neighbours(tx, agent_id)
+        return is_held, find_agent_turn(tx, agent_id, self._now())
 
-    def _announce(self, tx: Transaction) -> tuple[int, Turn, tuple[int, ...]]:
+    def _announce(self, tx: Transaction) -> tuple[int, AgentTurn]:
         give_up_dead_neighbours(tx, self._now())
         agent_id = register(
             tx,
@@ -102,7 +99,7 @@ class Registration:
             lease_micros=self._lease_micros,
             stopping_at=self._stopping_at,
         )
-        return agent_id, find_turn(tx, "agent", agent_id, self._now()), earlier_neighbours(tx, agent_id)
+        return agent_id, find_agent_turn(tx, agent_id, self._now())
 
     def _now(self) -> int:
         return to_micros(self._clock.now())

@@ -123,7 +123,7 @@ from headrace.store.neighbours import (
 )
 from headrace.store.new_runs import NewRun, add_attempt, create_run, create_runs
 from headrace.store.news import News
-from headrace.store.pace import Pace, earlier_neighbours, paces
+from headrace.store.pace import Pace, paces
 from headrace.store.partitions import (
     PartitionEvent,
     PendingPartition,
@@ -271,7 +271,7 @@ from headrace.store.triggers import (
     held_triggers,
     let_go_of_triggers,
 )
-from headrace.store.turns import Told, Turn, find_turn
+from headrace.store.turns import AgentTurn, Told, Turn, find_agent_turn, find_turn
 from headrace.store.values import (
     NamedValue,
     TaskValues,
@@ -296,6 +296,7 @@ __all__ = [
     "PARKED",
     "RUN_STATES",
     "AgentRow",
+    "AgentTurn",
     "ArchiveRow",
     "AssetEventRow",
     "AssetRow",
@@ -403,7 +404,6 @@ __all__ = [
     "delete_schedule",
     "delete_values",
     "disable_schedule",
-    "earlier_neighbours",
     "emit_events",
     "emit_watched",
     "enable_schedule",
@@ -417,6 +417,7 @@ __all__ = [
     "failed_tasks",
     "file_digests",
     "files_of_project",
+    "find_agent_turn",
     "find_archive",
     "find_overdue",
     "find_project",

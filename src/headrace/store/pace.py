@@ -8,14 +8,6 @@ from typing import NamedTuple
 from headrace.store.database import Transaction
 from headrace.store.sql import Sql
 
-EARLIER = Sql(
-    """
-    SELECT other.id FROM agent AS other JOIN agent AS own ON own.id = :id
-    WHERE other.kind = 'agent' AND NOT other.is_lost AND other.id < own.id
-      AND other.place = own.place AND other.queues = own.queues
-    ORDER BY other.id
-    """
-)
 PACE = Sql(
     """
     SELECT agent.slots,
@@ -52,11 +44,6 @@ class Pace(NamedTuple):
     def leaves_work(self) -> bool:
         """Whether it takes nothing although something is there."""
         return self.is_work_left and self.new == 0
-
-
-def earlier_neighbours(tx: Transaction, agent_id: int) -> tuple[int, ...]:
-    """The agents of the same place and the same queues that were there before this one."""
-    return tuple(row[0] for row in tx.run(EARLIER, {"id": agent_id}))
 
 
 def paces(tx: Transaction, agent_ids: Collection[int], queues: Sequence[str], since: int, now: int) -> list[Pace]:
