@@ -16,12 +16,21 @@ def comparing(monkeypatch):
     return pytest.importorskip("benchmarks.comparing")
 
 
-def test_forms_take_turns_and_every_other_round_goes_backwards(comparing):
-    order = []
-    measures = {name: lambda name=name: (order.append(name), {"wall_seconds": len(order)})[1] for name in "abc"}
-    found = comparing.measure_in_turns(measures, rounds=3)
-    assert "".join(order) == "abccbaabc"
-    assert [one["wall_seconds"] for one in found["a"]] == [1, 6, 7]
+def test_forms_take_turns_in_another_order_each_round_and_the_same_one_each_time(comparing):
+    def measured():
+        order = []
+        measures = {name: lambda name=name: (order.append(name), {"wall_seconds": len(order)})[1] for name in "abc"}
+        return order, comparing.measure_in_turns(measures, rounds=8)
+
+    order, found = measured()
+    rounds = ["".join(order[start : start + 3]) for start in range(0, len(order), 3)]
+    assert all(sorted(one) == ["a", "b", "c"] for one in rounds)
+    assert len(set(rounds)) > 3
+    before = {order[place - 1] for place, name in enumerate(order) if place and name == "a"}
+    assert before == {"a", "b", "c"}, "none has always the same one before it"
+    for name in "abc":
+        assert [order[one["wall_seconds"] - 1] for one in found[name]] == [name] * 8
+    assert measured()[0] == order
 
 
 def test_a_ratio_is_the_middle_of_those_within_the_rounds(comparing):
