@@ -265,7 +265,7 @@ class Agent:
             self._hand_back_unknown()
         if not self._unreported and (self._way.is_on or self._others_were_faster()):
             self._exchange.is_held_up = False
-            self._has_room = self._room() > 0
+            self._has_room = self._has_room and not self._way.is_on
             return 0
         reports, began = self._unreported, time.perf_counter()
         committed, requests = self._store.transact(
