@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 _IDLE = (3, 4)
-"""The columns of its first line that count time without work: idle, and waiting for a disk."""
+"""The columns of the first line of /proc/stat that count time without work: idle, and waiting for a disk."""
 _COLUMNS = 8
 """Those of guests are in others already."""
 
